@@ -31,7 +31,7 @@ from bench.table import show
 from lochan.clock import SystemClock
 from lochan.formats.entry import Block, Entry
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.entry_runs import spilled
+from lochan.jobs.entry_runs import spill_messages
 from lochan.jobs.job_commit import land
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target
 from lochan.lake import Lake
@@ -102,7 +102,7 @@ async def _written(folder: Path, objects: int) -> tuple[list[TaskMessage], int]:
 
 
 def _task(target: PoolTarget, numbers: range) -> Iterator[TaskMessage]:
-    return spilled(target, (_message(target, number) for number in numbers))
+    return spill_messages(target, (_message(target, number) for number in numbers))
 
 
 def _message(target: PoolTarget, number: int) -> TaskMessage:

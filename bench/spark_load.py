@@ -33,7 +33,7 @@ from lochan.jobs.load.file_splits import splits_of
 from lochan.jobs.load.files import SurveyedFile, local_file
 from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
 from lochan.jobs.load.load import LoadContext, load_files
-from lochan.jobs.load.shuffle import sent
+from lochan.jobs.load.shuffle import records_to_send
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore
@@ -99,7 +99,7 @@ def _show_parts(folder: Path) -> None:
             for _ in range(_ROUNDS):
                 find.measure(lambda bounds=bounds: ranges.parts(chunk, bounds))  # type: ignore[misc]
                 found = ranges.parts(chunk, bounds)
-                send.measure(lambda found=found: list(sent(chunk, found, dict(enumerate(splits)))))  # type: ignore[misc]
+                send.measure(lambda found=found: list(records_to_send(chunk, found, dict(enumerate(splits)))))  # type: ignore[misc]
             rows.append([f"{parts:,} parts", min(find.cpu), min(send.cpu)])
     title = f"{len(chunk.texts):,} rows, {chunk.texts.nbytes / 1e6:.0f} MB, to parts of the key: CPU s"
     show(title, ["", "find", "make records"], rows)

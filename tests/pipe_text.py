@@ -37,7 +37,7 @@ from lochan.query.ast import (
     Where,
     Yield,
 )
-from lochan.query.syntax.literals import quoted, written_regexp
+from lochan.query.syntax.literals import quote_text, written_regexp
 from lochan.query.syntax.sources import NO_KEY, is_plain_name, is_plain_path
 from lochan.query.syntax.unparse import name_text, text_of
 
@@ -128,7 +128,7 @@ def _aggregated(assigned: Assigned) -> str:
 def _source(source: Source) -> str:
     meta = f":{source.meta}" if source.meta else ""
     ref = f"@{source.ref}" if source.ref else ""
-    path = f"/{source.path if is_plain_path(source.path) else quoted(source.path)}" if source.path else ""
+    path = f"/{source.path if is_plain_path(source.path) else quote_text(source.path)}" if source.path else ""
     name = _name(source.name) + (NO_KEY if source.no_key else "")
     text = f"{name}{ref}{path}{meta}" if source.name is not None else f"{meta}{ref}"
     if source.low is not None and source.high is not None:
@@ -144,12 +144,12 @@ def _name(name: str | Glob | Regexp | None) -> str:
             return name.pattern
         case Regexp():
             return written_regexp(name.pattern)
-    return name if is_plain_name(name) else quoted(name, "'")
+    return name if is_plain_name(name) else quote_text(name, "'")
 
 
 def _load(load: Load) -> str:
     branch = f"@{load.branch}" if load.branch else ""
-    message = f" message {quoted(load.message)}" if load.message else ""
+    message = f" message {quote_text(load.message)}" if load.message else ""
     return f"load {_name(load.pool)}{branch}{message}"
 
 

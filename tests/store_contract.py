@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 
 from lochan.errors import AlreadyExists, Invalid, NotFound
-from lochan.store.capabilities import tagged
+from lochan.store.capabilities import with_tags
 from lochan.store.protocol import Stat, Store
 from lochan.store.stat_tables import STAT_SCHEMA, stat_tables
 from tests.run import run
@@ -163,7 +163,7 @@ class StoreContract:
 
     def test_tags_change_nothing_else(self, store: Store) -> None:
         async def play() -> None:
-            other = tagged(store, {"path.0": "a", "path.1": ""})
+            other = with_tags(store, {"path.0": "a", "path.1": ""})
             await other.put("k", b"1")
             assert await other.put_stream("s", chunks(9, MIB)) == 9 * MIB
             assert other.url == store.url

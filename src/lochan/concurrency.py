@@ -65,7 +65,7 @@ async def read_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
     try:
         for call in calls:
             waiting = [] if ahead is None else [ahead]
-            ahead = _started(call)
+            ahead = _start(call)
             if waiting:
                 yield await waiting.pop()  # not kept: a result may be large, and its user slow
         if ahead is not None:
@@ -98,14 +98,14 @@ def abandon(tasks: Iterable[Any]) -> None:
 def plain(awaitable: Awaitable[R]) -> Coroutine[Any, Any, R]:
     """A coroutine, which a task needs. A coroutine is returned as it is: inside another one that is cancelled before
     its first step it would never be awaited, and Python warns about that."""
-    return awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+    return awaitable if isinstance(awaitable, Coroutine) else _await(awaitable)
 
 
-async def _awaited(awaitable: Awaitable[R]) -> R:
+async def _await(awaitable: Awaitable[R]) -> R:
     return await awaitable
 
 
-def _started(call: _Call[T]) -> "_Call[T] | Task[T]":
+def _start(call: _Call[T]) -> "_Call[T] | Task[T]":
     """Without an event loop, the call is made when its result is needed."""
     loop = running_loop()
     return loop.create_task(call) if loop is not None else call

@@ -31,7 +31,7 @@ from lochan.config.find import (
     state_folder,
 )
 from lochan.config.load import Config, Flag, load, without_password
-from lochan.config.profiles import at, named, read_profiles
+from lochan.config.profiles import at, find_profile, read_profiles
 from lochan.errors import AlreadyExists, Invalid, NotFound, Refused, Transient
 from lochan.remote.address import RemoteAddress
 
@@ -264,7 +264,7 @@ def lake_place(config: Config) -> LakeLocation:
     name = config.settings.profile
     if name is None or (config.is_set("lake") and config.source("lake").layer >= config.source("profile").layer):
         return find_lake(config, cwd=_working_folder(), env=os.environ, home=_home())
-    return LakeLocation(named(read_profiles(profiles_file()), name).url, f"the profile {name}")
+    return LakeLocation(find_profile(read_profiles(profiles_file()), name).url, f"the profile {name}")
 
 
 def profiles_file() -> Path:
@@ -294,7 +294,7 @@ def remote_address(config: Config, found: LakeLocation, author: str = "", key: s
         keys = settings.access_key_id, settings.secret_access_key
     else:
         profiles, name = read_profiles(profiles_file()), config.settings.profile
-        profile = at(profiles, found.url) if name is None else named(profiles, name)
+        profile = at(profiles, found.url) if name is None else find_profile(profiles, name)
         if profile is not None and profile.url.rstrip("/") != found.url.rstrip("/"):
             raise Refused(
                 f"the profile {name!r} is for {profile.url}, and the lake is {found.url}",
@@ -343,9 +343,9 @@ def actor_of(client: str, author: str = "") -> Actor:
 
 def keyed_actor(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
     """Who acts, under an idempotency key; `is_new`: it was drawn just now, so that nobody can have used it."""
-    from lochan.journal.keys import keyed
+    from lochan.journal.keys import with_key
 
-    return keyed(actor, key, *request, is_new=is_new)
+    return with_key(actor, key, *request, is_new=is_new)
 
 
 def new_key() -> str:

@@ -22,7 +22,7 @@ from lochan.versioning.heads.imports import ImportFolder, bring_in, for_import
 from lochan.versioning.heads.moves import merge
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions.diff import diff, staged
+from lochan.versioning.revisions.diff import diff, staged_changes
 from lochan.versioning.revisions.log import LogRequest, history
 from tests.integration.test_cli_versioning import contents, fine, lochan, newcomer
 from tests.run import run
@@ -107,7 +107,7 @@ def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
         for key in keys:
             await objects.put(repository, "main", key, once(key.encode()), actor=ANN)
         assert await paths(repository, "main") == keys
-        assert [each.path for each in await staged(repository, "main")] == keys
+        assert [each.path for each in await staged_changes(repository, "main")] == keys
         await commit(repository, "main", CommitRequest("keys"), actor=ANN)
         await create_branch(repository, "dev", "main", actor=ANN)
         for key in keys:

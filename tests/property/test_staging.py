@@ -118,7 +118,7 @@ class Staging(RuleBasedStateMachine):
         """Over the base, over the same as a tree, and by way of the tree over the lowest runs, if there is one."""
         layers = self.layers if layers is None else layers
         tree = self.base_tree()
-        found = run(over.opened(layers, tree, self.trees))
+        found = run(over.open_tree(layers, tree, self.trees))
         covered = [] if found is None else [View(layers, tree, self.runs, found)]
         return [View(layers, self.base, self.runs), View(layers, tree, self.runs), *covered]
 
@@ -187,7 +187,7 @@ class Staging(RuleBasedStateMachine):
         covered = Layers(self.layers.runs[: len(made.runs)])
         changes = run(View(covered, self.base, self.runs).changes())
         committed = run(self.trees.apply(self.base_tree(), changes, 1))
-        found = run(over.opened(self.layers, self.base_tree(), self.trees))
+        found = run(over.open_tree(self.layers, self.base_tree(), self.trees))
         assert found is not None and found.ref.id == committed.ref.id
         if made.whole:
             assert run(entries_in(found)) == run(entries_in(committed))

@@ -15,7 +15,7 @@ from lochan.api.options import EngineOptions
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.engines.spark.frames.table_files import table_files
-from lochan.engines.spark.frames.table_frame import scanned_by_spark
+from lochan.engines.spark.frames.table_frame import can_spark_scan
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.bodies.body import ready
@@ -111,7 +111,7 @@ def test_a_file_of_many_blocks_is_read_by_spark_itself_once_it_is_coalesced(spar
     async def scanned(repository: OpenRepository) -> dict[str, bool]:
         found = await Lake.open(LocalStore(lake))
         files = await table_files(repository, Uri("sales", "main", "t/"), found.place)
-        native = await scanned_by_spark(repository, files)
+        native = await can_spark_scan(repository, files)
         return {entry.path: yes for entry, yes in zip(files.entries, native, strict=True)}
 
     assert not on_repository(lake, "sales", scanned)["t/b.parquet"]

@@ -29,7 +29,7 @@ from lochan.versioning.collection import plan as embedded
 from lochan.versioning.collection.engine import read_part
 from lochan.versioning.collection.listing import list_all
 from lochan.versioning.collection.plan import CollectionLimits, CollectionPlan, abandon
-from lochan.versioning.collection.reasons import Evidence, ExpiredNames, explained
+from lochan.versioning.collection.reasons import Evidence, ExpiredNames, explain_reasons
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import write as workspace_write
 from tests.run import run
@@ -218,7 +218,7 @@ async def _list_everything(there: Lakeside, made: CollectionPlan) -> None:
     id, store = there.repository.repository.id, there.repository.store
     await abandon(there.repository, actor=ANN)
     found = await list_all(store, id)
-    listed = explained(found, Evidence(ExpiredNames(0)))
+    listed = explain_reasons(found, Evidence(ExpiredNames(0)))
     begun = await there.repository.submit(ANN, PlanBegun(made.number))
     part, data = plan_list.encode_part(begun, listed)
     await store.put(f"{id}/{part.file}", data)

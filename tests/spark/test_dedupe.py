@@ -125,4 +125,4 @@ _PACKED = (b"x" * 500, b"y" * 700)
 
 def test_bodies_are_shared_out_by_their_size() -> None:
     blocks = [Block(str(number), 0, 100 << 20, b"") for number in range(5)]
-    assert [len(each) for each in spark_dedupe.shared_out(blocks)] == [2, 2, 1]
+    assert [len(each) for each in spark_dedupe.split_blocks(blocks)] == [2, 2, 1]

@@ -16,7 +16,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.entry_runs import spilled
+from lochan.jobs.entry_runs import spill_messages
 from lochan.jobs.messages import PoolTarget, TaskMessage
 from lochan.jobs.streams.batches import Write
 from lochan.jobs.tasks import on_spark, run_tasks
@@ -49,7 +49,7 @@ def in_messages(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterat
 
 
 def in_runs(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    return spilled(target, in_messages(target, batches))
+    return spill_messages(target, in_messages(target, batches))
 
 
 def test_thousands_of_objects_land(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from lochan.api.queries import run_query
-from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
+from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled_error
 from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import job, session
 from lochan.engines.spark.waves import Sizes, waves, whole
@@ -230,7 +230,7 @@ def test_a_jvm_whose_tasks_do_not_end_is_replaced(tmp_path: Path, monkeypatch: p
     def stop_once_it_matches() -> None:
         while not any(each.startswith("java.util.regex") for each in running_classes(spark)):
             sleep(0.1)
-        stuck.interrupt(cancelled())
+        stuck.interrupt(cancelled_error())
 
     threading.Thread(target=stop_once_it_matches, daemon=True).start()
     with pytest.raises(Cancelled):

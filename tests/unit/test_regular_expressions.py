@@ -17,7 +17,7 @@ import pytest
 import lochan
 from lochan.query.dialects import shared_texts as scalar_texts
 from lochan.query.dialects.backtracking import EXPONENTIAL, growth
-from lochan.query.sql.parse import _DASHED, _quoted
+from lochan.query.sql.parse import _DASHED, _quote_names
 from lochan.query.syntax.tokens import is_sql
 
 ROOT = Path(lochan.__file__).parent
@@ -158,7 +158,7 @@ def test_the_language_of_many_blanks() -> None:
 @pytest.mark.parametrize("text", ["/*", "'", '"', "*?", "-a", "from ", "a@", ":a", "{", "@{", "from a*"])
 def test_sources_of_a_long_text(text: str) -> None:
     """A hundred thousand letters, any number of which could begin something that never ends."""
-    assert _quoted("select 1 " + text * (100_000 // len(text))).written
+    assert _quote_names("select 1 " + text * (100_000 // len(text))).written
 
 
 @pytest.mark.parametrize("text", ["a", "-", "a-", "-a", "a--", "a b"])
@@ -168,4 +168,4 @@ def test_names_with_dashes_of_a_long_text(text: str) -> None:
 
 def test_quotes_are_put_around_sources() -> None:
     asked = "select 'a@b' from logs@main where x = '--' /* from a@b */ and y in (select y from p:objects)"
-    assert _quoted(asked).quoted == asked.replace("logs@main", '"logs@main"').replace("p:objects", '"p:objects"')
+    assert _quote_names(asked).quoted == asked.replace("logs@main", '"logs@main"').replace("p:objects", '"p:objects"')

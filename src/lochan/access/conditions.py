@@ -23,7 +23,7 @@ _DAY_MINUTES = 24 * 60
 _HOURS = re.compile(r"([01][0-9]|2[0-4]):([0-5][0-9])-([01][0-9]|2[0-4]):([0-5][0-9])")
 
 
-def held(policies: "Iterable[AccessPolicy]", address: str, now: int) -> tuple[bool, ...]:
+def evaluate_conditions(policies: "Iterable[AccessPolicy]", address: str, now: int) -> tuple[bool, ...]:
     """For each statement with conditions, in order, whether it counts now."""
     return tuple(
         _holds(each.conditions, address, now, denies=each.effect != "allow")
@@ -72,7 +72,7 @@ def parse_conditions(
     source: str | list[str] | None, after: object, before: object, hours: str | None
 ) -> StatementConditions | None:
     """Raises Invalid."""
-    networks = tuple(_checked(each) for each in ([source] if isinstance(source, str) else source or ()))
+    networks = tuple(_parse_network(each) for each in ([source] if isinstance(source, str) else source or ()))
     if len(networks) > ADDRESSES_MAX:
         raise Invalid(f"it names {len(networks)} networks; {ADDRESSES_MAX} is the most")
     found = StatementConditions(networks, _moment(after), _moment(before), _parse_hours(hours))
@@ -96,7 +96,7 @@ def condition_row(conditions: StatementConditions) -> dict[str, object]:
     return found
 
 
-def _checked(text: str) -> str:
+def _parse_network(text: str) -> str:
     try:
         return str(ip_network(text.strip()))
     except ValueError as error:

@@ -43,7 +43,7 @@ class EncryptionKey:
 
     async def get(self) -> bytes:
         if not self._key:
-            self._key = derived(self._given(), self._lake) if self._given else await self._read()
+            self._key = derive_key(self._given(), self._lake) if self._given else await self._read()
         return self._key
 
     async def _read(self) -> bytes:
@@ -52,7 +52,7 @@ class EncryptionKey:
         return await read_or_make_key(self._store, PATH, self._clock, self._ids)
 
 
-def derived(given: bytes, lake: str) -> bytes:
+def derive_key(given: bytes, lake: str) -> bytes:
     """A key from any text or bytes; slow, since people's texts can be guessed. Stored on disk, never changes."""
     if len(given) < GIVEN_BYTES_MIN:
         raise Invalid(
@@ -64,7 +64,7 @@ def derived(given: bytes, lake: str) -> bytes:
 
 def seal(key: bytes, nonce: bytes, secret: str, *, id: str, user: str) -> bytes:
     """`nonce` must be new: with one key and one nonce only one secret may ever be encrypted."""
-    return _VERSION + nonce + _cipher(key).encrypt(nonce, secret.encode(), _bound_to(id, user))
+    return _VERSION + nonce + _cipher(key).encrypt(nonce, secret.encode(), _associated_data(id, user))
 
 
 def unseal(key: bytes, sealed: bytes, *, id: str, user: str) -> str:
@@ -76,7 +76,7 @@ def unseal(key: bytes, sealed: bytes, *, id: str, user: str) -> str:
     from cryptography.exceptions import InvalidTag
 
     try:
-        return cipher.decrypt(nonce, body, _bound_to(id, user)).decode()
+        return cipher.decrypt(nonce, body, _associated_data(id, user)).decode()
     except InvalidTag:
         raise Refused(
             f"the secret of access key {id!r} cannot be decrypted with the lake's encryption key",
@@ -86,7 +86,7 @@ def unseal(key: bytes, sealed: bytes, *, id: str, user: str) -> str:
         raise Corrupt(f"the secret of access key {id!r} is damaged: {error}") from None
 
 
-def _bound_to(id: str, user: str) -> bytes:
+def _associated_data(id: str, user: str) -> bytes:
     return f"lochan access key\0{id}\0{user}".encode()
 
 

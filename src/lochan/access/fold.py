@@ -263,7 +263,7 @@ def _policy_detached(access: AccessState, event: PolicyDetached, at: EventPositi
     attached = access.attached_to(event.principal)
     if event.policy not in attached:
         raise NotFound(
-            f"policy {event.policy!r} is not attached to {event.principal}", hint=_shown_by(event.principal)
+            f"policy {event.policy!r} is not attached to {event.principal}", hint=_show_command(event.principal)
         ).named(event.policy, lambda: attached)
     if left := tuple(name for name in attached if name != event.policy):
         access.attached_table.put(event.principal, left)
@@ -272,7 +272,7 @@ def _policy_detached(access: AccessState, event: PolicyDetached, at: EventPositi
     return event.policy
 
 
-def _shown_by(holder: str) -> str:
+def _show_command(holder: str) -> str:
     if holder.startswith(GROUP):
         return f"`lochan auth groups show {quote(holder.removeprefix(GROUP))}` tells which are"
     return f"`lochan auth users show {quote(holder.removeprefix(USER))}` tells which are"

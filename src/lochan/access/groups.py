@@ -22,14 +22,14 @@ async def delete_group(access: OpenAccess, name: str, *, actor: Actor, key: str 
 
 async def add_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
     """A policy of the group may deny something, so this waits as a revocation does. Raises NotFound, AlreadyExists."""
-    return await _changed(access, MemberAdded(group, user), group, actor, key)
+    return await _change_group(access, MemberAdded(group, user), group, actor, key)
 
 
 async def remove_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
     """Raises NotFound, or Refused where nobody would have the policy Admin."""
-    return await _changed(access, MemberRemoved(group, user), group, actor, key)
+    return await _change_group(access, MemberRemoved(group, user), group, actor, key)
 
 
-async def _changed(access: OpenAccess, event: Event, group: str, actor: Actor, key: str) -> UserGroup:
+async def _change_group(access: OpenAccess, event: Event, group: str, actor: Actor, key: str) -> UserGroup:
     await access.submit(actor, lambda state: [event], event.type, event, key=key, takes_away=True)
     return access.folded().group(group)

@@ -78,7 +78,7 @@ def parse_statements(data: bytes, what: str) -> tuple[Statement, ...]:
     if len(data) > SIZE_BYTES_MAX:
         raise Invalid(f"{what}: a policy has at most {SIZE_BYTES_MAX} bytes")
     try:
-        read = msgspec.convert(_loaded(data, what), _File)
+        read = msgspec.convert(_load_text(data, what), _File)
     except msgspec.ValidationError as error:
         raise Invalid(f"{what}: this is not a policy: {error}", hint=_HINT) from None
     return tuple(_statement(each, number, what) for number, each in enumerate(read.statements, 1))
@@ -111,7 +111,7 @@ def _many(texts: str | list[str]) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
-def _loaded(data: bytes, what: str) -> Any:
+def _load_text(data: bytes, what: str) -> Any:
     """JSON, which is quicker to read and has clearer mistakes, else YAML."""
     if data.lstrip()[:1] == b"{":
         try:

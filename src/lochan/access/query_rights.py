@@ -99,14 +99,14 @@ class QueryRights:
 
     async def check_absent(self, name: str) -> None:
         if not (await self._rights()).allow(_KNOWN, resources.repository(name)):
-            raise denied(name)
+            raise denied_error(name)
 
     async def check(self, repository: OpenRepository, source: ast.Source, ref: str) -> None:
         on = await ref_resource(repository, ref)
         rights = await self._rights()
         name = repository.repository.name
-        if not all(rights.allow(*each) for each in _needed(name, on, source)):
-            raise denied(name)
+        if not all(rights.allow(*each) for each in _actions_for(name, on, source)):
+            raise denied_error(name)
         if not source.meta:
             self.read.append(SourceRead(name, ref, source.path))
 
@@ -158,7 +158,7 @@ class QueryRights:
         return await self._access.rights(self._requester, self._arrived)
 
 
-def denied(name: str) -> Denied:
+def denied_error(name: str) -> Denied:
     """The same for what does not exist and for what the user may not read."""
     hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
@@ -182,7 +182,7 @@ async def ref_resource(repository: OpenRepository, ref: str) -> str:
     return resources.commit(name, resolved.commit_id)
 
 
-def _needed(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
+def _actions_for(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
     """Actions and what they are asked about. `ref` is a resource too."""
     if source.meta in OF_REPOSITORY:
         return [(OF_REPOSITORY[source.meta], resources.repository(name))]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
-from lochan.access.conditions import held
+from lochan.access.conditions import evaluate_conditions
 from lochan.access.policy import check_action, fits_action
 from lochan.access.state import AccessPolicy, AccessState
 from lochan.errors import Refused
@@ -42,7 +42,7 @@ class Rights:
         held: Sequence[bool] = (),
         limits: Sequence[Sequence[str]] = (),
     ) -> None:
-        self._statements = list(_counted(policies, held))
+        self._statements = list(_effective_statements(policies, held))
         self._limits = limits
         self._within = [fits for each in limits if (fits := _one(each) or _nothing) is not _everything]
         self._of: dict[str, _Of] = {}
@@ -122,7 +122,7 @@ class Rights:
         return denied, allowed
 
 
-def _counted(policies: Sequence[AccessPolicy], held: Sequence[bool]) -> Iterator[Statement]:
+def _effective_statements(policies: Sequence[AccessPolicy], held: Sequence[bool]) -> Iterator[Statement]:
     """One with conditions that nobody has looked at counts if it denies."""
     which = iter(held)
     for policy in policies:
@@ -229,7 +229,7 @@ def explain(
     check_action(action)
     found = RightsDecision(False, "", 0, None)
     policies = access.all_policies_of(access.user(user).name)
-    which = iter(held(policies, address, now))
+    which = iter(evaluate_conditions(policies, address, now))
     for policy in policies:
         for number, statement in enumerate(policy.statements, 1):
             if statement.conditions is not None and not next(which):

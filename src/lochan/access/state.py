@@ -294,7 +294,7 @@ class AccessState(StatePart):
     def rights_of(self, requester: "Requester", now: int) -> "Rights":
         """What this request may do at this moment (microseconds since 1970). REQUIRES: used for this request alone. The
         same object is given for as long as it comes to the same."""
-        from lochan.access.conditions import held
+        from lochan.access.conditions import evaluate_conditions
         from lochan.access.rights import NOTHING, Rights
 
         limits = requester.limits
@@ -306,7 +306,7 @@ class AccessState(StatePart):
         policies = self.all_policies_of(requester.user)
         if not policies:
             return NOTHING
-        which = held(policies, requester.address, now)
+        which = evaluate_conditions(policies, requester.address, now)
         found = self._rights.get((requester.user, limits, which))
         if found is None:
             if len(self._rights) >= _RIGHTS_MAX:

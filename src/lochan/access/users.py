@@ -66,7 +66,7 @@ async def ensure_admin(
     credentials = admin_credentials(access, access_key_id, secret, name=name)
     if not (await access.state()).is_empty():
         return None
-    event = AdminCreated(name, ADMIN, credentials.access_key_id, await sealed(access, credentials))
+    event = AdminCreated(name, ADMIN, credentials.access_key_id, await seal_secret(access, credentials))
     try:
         await access.submit(actor, lambda state: [event], "create-admin")
     except AlreadyExists:
@@ -120,12 +120,12 @@ async def create_key(
     credentials = new_credentials(access, user, id, secret)
     (await access.state()).user(user)
     expires = expiry(access, lasts_s)
-    event = KeyCreated(user, credentials.access_key_id, await sealed(access, credentials), tuple(limits), expires)
+    event = KeyCreated(user, credentials.access_key_id, await seal_secret(access, credentials), tuple(limits), expires)
     request = "create-key", user, id, *((list(limits), lasts_s) if limits or lasts_s else ())
     made = await access.submit(actor, lambda state: [event], *request, key=key)
     if made == credentials.access_key_id:
         return credentials
-    return await _made_before(access, made, secret)
+    return await _earlier_key(access, made, secret)
 
 
 async def rotate_key(
@@ -149,7 +149,7 @@ async def rotate_key(
     results = await access.submit(actor, decide, "rotate-key", id, grace_s, lasts_s, key=key, takes_away=True)
     if new is not None and results[0] == new.credentials.access_key_id:
         return new.credentials
-    return await _made_before(access, results[0], "")
+    return await _earlier_key(access, results[0], "")
 
 
 class _Replacement(NamedTuple):
@@ -159,7 +159,7 @@ class _Replacement(NamedTuple):
 
 async def _replacement(access: OpenAccess, old: AccessKey, lasts_s: float) -> _Replacement:
     credentials = new_credentials(access, old.user, "", "")
-    secret = await sealed(access, credentials)
+    secret = await seal_secret(access, credentials)
     ends = expiry(access, lasts_s) or old.expires
     return _Replacement(credentials, KeyCreated(old.user, credentials.access_key_id, secret, old.limits, ends))
 
@@ -190,7 +190,7 @@ async def find_key(access: OpenAccess, id: str, arrived: float) -> KeyOwner | No
     """For a request that had arrived at `arrived` (boot time). None also for a key that has expired, or whose user is
     disabled. Raises Refused where the encryption key is another."""
     found = (await access.authorised_state(arrived)).active_key(id, access.clock.wall())
-    return None if found is None else KeyOwner(found.user, await unsealed(access, found))
+    return None if found is None else KeyOwner(found.user, await unseal_secret(access, found))
 
 
 async def check_encryption(access: OpenAccess) -> list[str]:
@@ -200,7 +200,7 @@ async def check_encryption(access: OpenAccess) -> list[str]:
     lost, reason = [], None
     for each in keys:
         try:
-            await unsealed(access, each)
+            await unseal_secret(access, each)
         except Refused as error:
             lost.append(each.id)
             reason = error
@@ -217,7 +217,7 @@ def new_credentials(access: OpenAccess, user: str, id: str, secret: str) -> NewA
     return NewAccessKey(user, id or access.ids.access_key_id(), secret or access.ids.access_key_secret())
 
 
-async def sealed(access: OpenAccess, credentials: NewAccessKey) -> bytes:
+async def seal_secret(access: OpenAccess, credentials: NewAccessKey) -> bytes:
     return seal(
         await access.encryption.get(),
         access.ids.nonce(),
@@ -227,7 +227,7 @@ async def sealed(access: OpenAccess, credentials: NewAccessKey) -> bytes:
     )
 
 
-async def unsealed(access: OpenAccess, key: AccessKey) -> str:
+async def unseal_secret(access: OpenAccess, key: AccessKey) -> str:
     """Decrypted once. Kept by the sealed bytes, which always differ: a new key with an old id is not found here."""
     known = access.unsealed.get(key.sealed)
     if known is None:
@@ -238,10 +238,10 @@ async def unsealed(access: OpenAccess, key: AccessKey) -> str:
     return known
 
 
-async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
+async def _earlier_key(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
     """The key that the same request made before."""
     found = (await access.state()).need_key(id)
-    known = await unsealed(access, found)
+    known = await unseal_secret(access, found)
     if secret and not compare_digest(secret.encode(), known.encode()):
         raise KeyReused("the idempotency key was used for another secret", hint="take a new key for a new request")
     return NewAccessKey(found.user, id, known)

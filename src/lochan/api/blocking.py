@@ -97,7 +97,7 @@ def _hands(
     return handing
 
 
-def _documented_by(verb: Callable[..., Any]) -> Callable[[Method], Method]:
+def _copy_docs(verb: Callable[..., Any]) -> Callable[[Method], Method]:
     """For a verb that is written out."""
 
     def document(method: Method) -> Method:
@@ -163,7 +163,7 @@ class _AnyRef(Blocking[Ref_co]):
         """With its last commits."""
         return handle_html(self, self.log_graph)
 
-    @_documented_by(ref.Ref.snapshot)
+    @_copy_docs(ref.Ref.snapshot)
     def snapshot(self, *, stale: bool = False) -> RefSnapshot:
         return RefSnapshot(self._runtime.wait(self._noun.snapshot(stale=stale)), self._runtime)
 
@@ -277,7 +277,7 @@ class Branch(_AnyWritable[branch.Branch]):
     rebase = _waits(branch.Branch.rebase)
     workspace = _makes(branch.Branch.workspace, Workspace)
 
-    @_documented_by(branch.Branch.rename)
+    @_copy_docs(branch.Branch.rename)
     def rename(self, to: str, *, key: str = "") -> Branch:
         return Branch(self._runtime.wait(self._noun.rename(to, key=key)), self._runtime)
 
@@ -453,7 +453,7 @@ class _AnyRepository(Blocking[Repository_co]):
         """With its branches."""
         return handle_html(self, self.branches)
 
-    @_documented_by(repository.Repository.snapshots)
+    @_copy_docs(repository.Repository.snapshots)
     def snapshots(self) -> list[RefSnapshot]:
         return [RefSnapshot(each, self._runtime) for each in self._runtime.wait(self._noun.snapshots())]
 
@@ -527,7 +527,7 @@ class Access(Blocking[access.Access]):
     detach_from_group = _waits(access.Access.detach_from_group)
     can = _waits(access.Access.can)
 
-    @_documented_by(access.Access.actions)
+    @_copy_docs(access.Access.actions)
     def actions(self) -> list[ActionInfo]:
         return self._noun.actions()
 
@@ -671,7 +671,7 @@ class Lake(Blocking[lake.Lake]):
         """With its repositories and pools."""
         return handle_html(self, self.repositories)
 
-    @_documented_by(lake.Lake.new_key)
+    @_copy_docs(lake.Lake.new_key)
     def new_key(self) -> str:
         return self._noun.new_key()
 

@@ -43,7 +43,7 @@ async def lifecycle(
 
     place = bucket_place(lake_url, repository.repository.id)
     rules = lifecycle_rules(place, prefix, action)
-    affected = [each async for each in _affected(repository, place, prefix, action.expire_days)]
+    affected = [each async for each in _affected_refs(repository, place, prefix, action.expire_days)]
     if not settings.tag_paths:
         raise _setting("blockstore.tag_paths: true", "lifecycle rules match by tags", affected)
     warnings = [_pending(each, prefix) for each in affected if each.objects and action.expire_days is not None]
@@ -75,7 +75,7 @@ async def policy(
         raise Invalid("the policy is for no prefix", hint="give --prefix, such as --prefix logs/")
     place = bucket_place(lake_url, repository.repository.id)
     document = access_policy(place, prefixes, allow, principal)
-    affected = [each for prefix in prefixes async for each in _affected(repository, place, prefix, None)]
+    affected = [each for prefix in prefixes async for each in _affected_refs(repository, place, prefix, None)]
     if settings.address_style != "path":
         raise _setting("blockstore.address_style: path", "policies match by addresses", affected)
     warnings = _not_matched(affected)
@@ -87,7 +87,7 @@ async def policy(
     return BucketRules(document=document, xml="", affected=tuple(affected), warnings=tuple(warnings))
 
 
-async def _affected(
+async def _affected_refs(
     repository: OpenRepository, place: BucketPlace, prefix: str, days: int | None
 ) -> AsyncIterator[AffectedRef]:
     from lochan.versioning.bucket_rules import live_bodies

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from lochan.api.checkout_source import files_of
-from lochan.api.local_files import Report, ignored
+from lochan.api.local_files import Report, ignore_report
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.results import Commit, Result
 from lochan.checkout import state as states
@@ -79,7 +79,7 @@ class Checkout:
         """For the wrappers of verbs."""
         return self._lake._session
 
-    async def status(self, *, report: Report = ignored) -> CheckoutStatus:
+    async def status(self, *, report: Report = ignore_report) -> CheckoutStatus:
         """What was changed in the folder since it was checked out, pulled or committed. `report` gets what is left out:
         links, and names that are not text. Raises NotFound, Invalid for an ignore file without meaning."""
         folder = self._folder()
@@ -97,7 +97,7 @@ class Checkout:
             changes=tuple(CheckoutChange(path=each.path, kind=each.kind, size=each.size) for each in found),
         )
 
-    async def pull(self, *, progress: Progress | None = None, report: Report = ignored) -> PullResult:
+    async def pull(self, *, progress: Progress | None = None, report: Report = ignore_report) -> PullResult:
         """Makes the files those of the commit that the ref names now. What was changed here and not there stays. Goes
         on where it was interrupted. Raises PathsInTheWay with the paths that were changed on both sides, and then
         nothing is changed; Refused for paths that cannot be files."""
@@ -110,7 +110,7 @@ class Checkout:
             return await self._become(folder, state, commit, parts, progress or _silent, report)
 
     async def commit(
-        self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, report: Report = ignored
+        self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, report: Report = ignore_report
     ) -> Commit:
         """One commit of everything that was changed in the folder, onto its branch. Raises NothingToDo, PathsInTheWay
         with the paths that the branch has changed too, Conflict for a file that is written meanwhile, Refused for a tag

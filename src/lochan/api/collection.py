@@ -198,7 +198,7 @@ class GarbageCollection:
             lake, place, limits = self._lake(grace_hours)
             age_s = max(limits.grace_s, rules.block_days * 86_400)  # the lake's rules may not be taken yet
             limits = limits._replace(grace_s=age_s)
-            return _planned(await preview(repository, lake, place, limits, **self._job(engine, progress)))
+            return _plan_result(await preview(repository, lake, place, limits, **self._job(engine, progress)))
 
     async def plan(
         self,
@@ -217,7 +217,7 @@ class GarbageCollection:
             await take_rules(self._session, repository)
             made = await plan(repository, *self._lake(grace_hours), **self._job(engine, progress))
             await drop_aliases(repository, self._session.lake.id, actor=self._session.actor)
-            return _planned(made)
+            return _plan_result(made)
 
     async def sweep(
         self,
@@ -327,11 +327,11 @@ def _held_job(job: HeldJob) -> HeldJobInfo:
     )
 
 
-def _planned(made: CollectionPlan) -> PlanResult:
+def _plan_result(made: CollectionPlan) -> PlanResult:
     from lochan.versioning.collection.reasons import MEANINGS, UNKNOWN
 
     head = made.head
-    reasons = _summed((each.why, each.files, each.bytes) for each in head.totals)
+    reasons = _sum_by_name((each.why, each.files, each.bytes) for each in head.totals)
     return PlanResult(
         plan=made.number,
         files=head.dead_files,
@@ -340,7 +340,7 @@ def _planned(made: CollectionPlan) -> PlanResult:
         all_bytes=head.bytes,
         kinds=tuple(
             KindOfFiles(kind=kind, files=files, bytes=size)
-            for kind, files, size in sorted(_summed((each.kind, each.files, each.bytes) for each in head.totals))
+            for kind, files, size in sorted(_sum_by_name((each.kind, each.files, each.bytes) for each in head.totals))
         ),
         reasons=tuple(
             DeadReason(why=why or "unknown", means=MEANINGS.get(why, MEANINGS[UNKNOWN]), files=files, bytes=size)
@@ -348,7 +348,7 @@ def _planned(made: CollectionPlan) -> PlanResult:
         ),
         prefixes=tuple(
             DeadPrefix(prefix=prefix, files=files, bytes=size)
-            for prefix, files, size in _summed(
+            for prefix, files, size in _sum_by_name(
                 (each.prefix, each.files, each.bytes) for each in head.totals if each.kind in _WITH_PATHS
             )
         ),
@@ -359,7 +359,7 @@ _WITH_PATHS = ("data", "workspace")  # metadata have no logical path
 Name = TypeVar("Name", str, str | None)
 
 
-def _summed(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, int]]:
+def _sum_by_name(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, int]]:
     """Files and bytes by name, the largest first."""
     found: dict[Name, tuple[int, int]] = {}
     for name, files, size in totals:

@@ -69,8 +69,8 @@ class DeletedCollection:
         from lochan.versioning.collection.deleted import ages, files_of
 
         lake = self._session.lake
-        found = _chosen(await ages(lake, stamps=False), names)
-        return [_planned(age, await files_of(lake, age.about)) for age in found]
+        found = _choose(await ages(lake, stamps=False), names)
+        return [_deleted_plan(age, await files_of(lake, age.about)) for age in found]
 
     async def plan(self, names: Sequence[str] = ()) -> list[DeletedPlan]:
         """Lists the files of those that were deleted longer ago than their window. From then on they cannot be
@@ -78,9 +78,11 @@ class DeletedCollection:
         from lochan.versioning.collection.deleted import ages, expire_deleted
 
         lake = self._session.lake
-        found = _chosen([age for age in await ages(lake) if not age.about.list], names)
+        found = _choose([age for age in await ages(lake) if not age.about.list], names)
         due = [age for age in found if age.is_due or names]
-        return [_planned(age, await expire_deleted(lake, age, actor=self._session.actor), listed=True) for age in due]
+        return [
+            _deleted_plan(age, await expire_deleted(lake, age, actor=self._session.actor), listed=True) for age in due
+        ]
 
     async def sweep(
         self, names: Sequence[str] = (), grace_hours: float = GRACE_HOURS, *, confirmed: bool = False
@@ -92,7 +94,7 @@ class DeletedCollection:
         from lochan.versioning.collection.plan import CollectionLimits
 
         lake = self._session.lake
-        expired = _chosen([age for age in await ages(lake) if age.about.list], names)
+        expired = _choose([age for age in await ages(lake) if age.about.list], names)
         if not expired:
             raise Refused("no deleted repository has expired", hint="`lochan gc plan --deleted` lists what has")
         limits = CollectionLimits(grace_s=grace_seconds(grace_hours), confirmed=confirmed)
@@ -143,7 +145,7 @@ def _until(age: DeletedAge) -> datetime | None:
     return moment(round(age.until * 1e6)) if can_be_restored else None
 
 
-def _chosen(found: list[DeletedAge], names: Sequence[str]) -> list[DeletedAge]:
+def _choose(found: list[DeletedAge], names: Sequence[str]) -> list[DeletedAge]:
     """By name or id."""
     chosen = [age for age in found if not names or age.about.id in names or age.about.repository.name in names]
     for name in names:
@@ -152,7 +154,7 @@ def _chosen(found: list[DeletedAge], names: Sequence[str]) -> list[DeletedAge]:
     return chosen
 
 
-def _planned(age: DeletedAge, dead: DeadFiles, *, listed: bool = False) -> DeletedPlan:
+def _deleted_plan(age: DeletedAge, dead: DeadFiles, *, listed: bool = False) -> DeletedPlan:
     totals = dead.files.group_by("kind").aggregate([("size", "sum"), ("size", "count")]).sort_by("kind").to_pylist()
     expired = listed or bool(age.about.list)
     return DeletedPlan(

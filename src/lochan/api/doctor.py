@@ -64,7 +64,7 @@ async def examine(target: DoctorTarget, *, spark: bool) -> list[DoctorCheck]:
     return [*checks, check_spark_job(SystemClock())] if spark else checks
 
 
-def _failed(name: str, error: LochanError | OSError) -> DoctorCheck:
+def _failed_check(name: str, error: LochanError | OSError) -> DoctorCheck:
     ours = error if isinstance(error, LochanError) else from_os_error(error)
     return DoctorCheck(name, FAIL, ours.message, ours.hint, ours.kind)
 
@@ -109,7 +109,7 @@ def check_versions(env: Mapping[str, str], *, needed: frozenset[str] = frozenset
 
 
 def _library(library: _Library, *, needed: bool) -> DoctorCheck:
-    found = _installed(library.name)
+    found = _installed_version(library.name)
     if found is not None:
         return DoctorCheck(library.name, OK, found)
     missing = "not installed" if not library.purpose else f"not installed; needed for {library.purpose}"
@@ -117,7 +117,7 @@ def _library(library: _Library, *, needed: bool) -> DoctorCheck:
 
 
 def _spark(*, needed: bool) -> DoctorCheck:
-    found, install = _installed("pyspark"), "pip install 'lochan[spark]'"
+    found, install = _installed_version("pyspark"), "pip install 'lochan[spark]'"
     if found is None:
         return _trouble("spark", "pyspark is not installed; needed for large work", install, needed=needed)
     numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
@@ -152,7 +152,7 @@ def _java_version(program: str, env: Mapping[str, str]) -> tuple[bool, str]:
     return True, match[0]
 
 
-def _installed(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -169,7 +169,7 @@ def check_disk(name: str, folder: Path) -> DoctorCheck:
     try:
         free = shutil.disk_usage(nearest_existing(folder)).free
     except OSError as error:
-        return _failed(name, error)
+        return _failed_check(name, error)
     found = f"{size_text(free)} free at {folder}"
     if free < _FAIL_BELOW:
         return _trouble(name, found, "make room: writes there are about to fail", needed=True)
@@ -194,7 +194,7 @@ async def _check_store(target: DoctorTarget) -> list[DoctorCheck]:
         async with target.open_store() as store:
             report = await probe(store, Ids(), SystemClock())
     except (LochanError, OSError) as error:
-        return [_failed("store", error)]
+        return [_failed_check("store", error)]
     return [_race_check(report), _clock_check(report)]
 
 
@@ -221,7 +221,7 @@ async def _check_lake(target: DoctorTarget) -> DoctorCheck:
     except LochanError as error:
         if isinstance(error, NotFound) and str(error) == str(target.no_lake):
             return DoctorCheck("lake", WARN, error.message, error.hint)
-        return _failed("lake", error)
+        return _failed_check("lake", error)
     kept = "on the store" if lake.file.journal == "store" else f"in {lake.file.journal}"
     found = f"{lake.url}: format {lake.file.format}, journals {kept}, lake journal at record {number}"
     return DoctorCheck("lake", OK, found)

@@ -139,7 +139,7 @@ async def _on_spark(
     from functools import partial
 
     from lochan.engines.spark.session import session_at
-    from lochan.jobs.record import recorded
+    from lochan.jobs.record import record_job
     from lochan.jobs.tasks import on_spark, run_on_bytes
     from lochan.versioning.exports import ExportCounts
 
@@ -148,7 +148,7 @@ async def _on_spark(
     outside = {root: lake.place_of(root).for_others() for root in {place.root, "file:///"}}
     places = ExportPlaces(lake.place.for_others(), place.root, place.prefix, outside, request)
     tasks = [msgspec.msgpack.encode(tuple(span)) for span in spans]
-    with recorded(lake, "export", request.repository, actor=session.actor, where=where.where) as report:
+    with record_job(lake, "export", request.repository, actor=session.actor, where=where.where) as report:
 
         def work() -> list[bytes]:
             return run_on_bytes(spark, partial(_export_tasks, places), tasks)

@@ -353,7 +353,7 @@ class Frames:
         Invalid for a place that cannot be written to, QueryError, PreconditionFailed, AlreadyExists."""
         from lochan.jobs.job_commit import LandResult
         from lochan.jobs.table_layout import TableLayout
-        from lochan.jobs.write import Replace, WriteRequest, begin, landed_by_key
+        from lochan.jobs.write import Replace, WriteRequest, begin, earlier_landing
 
         rows.check(mode)
         message, lake = message_of(options), self._session.lake
@@ -366,7 +366,7 @@ class Frames:
         request = WriteRequest(
             prefix_uri(uri), actor, message, replaced, silent=silent, skips=mode == IGNORE, table=table, trial=trial
         )
-        before = await landed_by_key(lake, request) if options.key and not silent else None
+        before = await earlier_landing(lake, request) if options.key and not silent else None
         if before is not None:
             return FrameWrite(self._session, None, before)
         try:
@@ -382,13 +382,13 @@ class Frames:
         """Begins a statement that changes single rows of a pool: `delete`, `update` or `merge`. The rows were read at
         `commit`, as `rows` plans it. It lands on any head that still has all data objects whose rows change; what
         others have added meanwhile stays. Raises as `write` does."""
-        from lochan.jobs.write import ChangeRequest, WriteRequest, begin, landed_by_key
+        from lochan.jobs.write import ChangeRequest, WriteRequest, begin, earlier_landing
 
         message, lake = message_of(options), self._session.lake
         actor = self._session.acting(options.key, command, uri, message)
         message = await self._with_lineage(message, ())
         request = WriteRequest(prefix_uri(uri), actor, message, silent=silent, change=ChangeRequest(command, commit))
-        before = await landed_by_key(lake, request) if options.key and not silent else None
+        before = await earlier_landing(lake, request) if options.key and not silent else None
         if before is not None:
             return FrameWrite(self._session, None, before)
         return FrameWrite(self._session, await begin(lake, request))
@@ -465,13 +465,13 @@ class FrameWrite:
     @contextmanager
     def reported(self, spark: SparkSession) -> Iterator[JobReporter]:
         """The record of the job, while it runs in this session and on this thread."""
-        from lochan.engines.spark.progress import master_of, watched
-        from lochan.jobs.record import recorded
+        from lochan.engines.spark.progress import master_of, watch
+        from lochan.jobs.record import record_job
 
         where, job = master_of(spark), self.job
         with (
-            recorded(self._session.lake, "write", job.about, actor=job.actor, where=where, id=job.hold) as report,
-            watched(spark, report.stages),
+            record_job(self._session.lake, "write", job.about, actor=job.actor, where=where, id=job.hold) as report,
+            watch(spark, report.stages),
         ):
             yield report
 

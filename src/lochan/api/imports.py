@@ -72,7 +72,7 @@ class ImportRequest(NamedTuple):
 
         folders = [each.folder() for each in sources]
         if not self._runs_on_spark():
-            yield await for_import(repository, folders, self.progress or _ignored)
+            yield await for_import(repository, folders, self.progress or _ignore)
             return
         async with self._listed(repository, branch, folders) as (files, found):
             yield found.of(import_plan(folders, files))
@@ -86,7 +86,7 @@ class ImportRequest(NamedTuple):
 
         folder = source.folder()
         if not self._runs_on_spark():
-            yield await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _ignored)
+            yield await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _ignore)
             return
         async with self._listed(repository, branch, [folder]) as (files, found):
             yield found.of(ingest_plan(folder, files, keep_removed=keep_removed))
@@ -107,7 +107,7 @@ class ImportRequest(NamedTuple):
 
         from lochan.engines.spark.session import session_at
         from lochan.jobs.import_files import ImportTarget, RunFiles, list_tasks, roots_of
-        from lochan.jobs.record import recorded
+        from lochan.jobs.record import record_job
         from lochan.jobs.tasks import on_spark
         from lochan.versioning.heads.imports import outside_of
         from lochan.versioning.job_hold import held_open
@@ -118,12 +118,12 @@ class ImportRequest(NamedTuple):
         tasks = await list_tasks(outside_of(repository), folders, cores)
         about, actor = repository.repository.name, self.session.actor
         stores = {root: lake.place_of(root).for_others() for root in roots_of(tasks)}
-        with recorded(lake, "import", about, actor=actor, where=place.where) as report:
+        with record_job(lake, "import", about, actor=actor, where=place.where) as report:
             report.log(f"{len(tasks):,} spans or parts to list")
             refs, mint = await repository.refs()
             base = await repository.tree(refs.commit(refs.branch(branch).head))
             target = ImportTarget(lake.place.for_others(), repository.repository.id, mint, stores)
-            work = _SparkWork(spark, target, tasks, base, self.progress or _ignored)
+            work = _SparkWork(spark, target, tasks, base, self.progress or _ignore)
             async with held_open(repository, report.id, mint, branch, actor=actor) as closes:
                 runs, ranges = await on_spark(spark, work.done, tag=f"lochan-{report.id}", about=f"import into {about}")
                 files = RunFiles(repository, runs)
@@ -190,5 +190,5 @@ async def changes(repository: OpenRepository, branch: str, found: ImportPlan) ->
             yield ImportChange(path=path, kind=kind, before=before, after=None if kind == REMOVED else after)
 
 
-def _ignored(_: int) -> None:
+def _ignore(_: int) -> None:
     pass

@@ -12,7 +12,7 @@ from lochan.api.access import Access
 from lochan.api.bodies import Body
 from lochan.api.jobs import JobInfo
 from lochan.api.load_sources import Given, LoadSource, find_sources
-from lochan.api.local_files import Report, ignored
+from lochan.api.local_files import Report, ignore_report
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
@@ -205,7 +205,7 @@ class Lake:
         return await run_query(self._session.lake, text, run_options(self._session, text, options, pool, key, progress))
 
     async def load_sources(
-        self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
+        self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignore_report
     ) -> list[LoadSource]:
         """What is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files; found before the
         first is read, for `Pool.load_files`. Of a folder, links that lead out of it are left out unless `follow_links`;

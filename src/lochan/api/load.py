@@ -119,7 +119,7 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
             new = await _new_pool(session, found[0], request)
             with staged_load(new.settings, reading) as staging:
                 await staging.take_inputs(found)
-                async with _prepared(session, new.settings, request) as repository:
+                async with _prepare_pool(session, new.settings, request) as repository:
                     branch = repository.repository.default_branch
                     loaded = await staging.land(repository, branch, request.message, actor=request.actor)
     return LoadDone(loaded, new.note)
@@ -134,19 +134,19 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     import asyncio
 
     from lochan.engines.spark.session import session_at
-    from lochan.jobs.record import recorded
+    from lochan.jobs.record import record_job
 
     files = _files(request.sources)
     there = await _existing(session, request)
     new = None if there is not None else await _new_pool(session, files[0].as_input(), request)
     if there is not None:
-        before = await _loaded_before(session, there.name, request.actor)
+        before = await _earlier_load(session, there.name, request.actor)
         if before is not None:
             return LoadDone(before)
     spark = await asyncio.to_thread(session_at, place, request.engine.limits)
     branch = request.branch or (there.default_branch if there is not None else "main")
     about = f"{request.pool}@{branch}"
-    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as report:
+    with record_job(session.lake, "load", about, actor=request.actor, where=place.where) as report:
 
         async def loaded_into(repository: OpenRepository) -> LoadCommit:
             return await _run_on_spark(session, repository, branch, files, request, spark, report)
@@ -154,12 +154,12 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
         if new is None:
             async with session.opened(request.pool) as repository:
                 return LoadDone(await loaded_into(repository))
-        async with _prepared(session, new.settings, request) as repository:
+        async with _prepare_pool(session, new.settings, request) as repository:
             loaded = await loaded_into(repository)
     return LoadDone(loaded, new.note)
 
 
-async def _loaded_before(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
+async def _earlier_load(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
     """What the same request has loaded before: then no Spark is started."""
     from lochan.engines.duckdb.load.load import repeated_load
     from lochan.journal.keys import CarriedOut
@@ -280,7 +280,9 @@ async def _suggested_key(first: Input, format: str | None) -> str:
 
 
 @asynccontextmanager
-async def _prepared(session: Session, settings: PoolSettings, request: LoadRequest) -> AsyncIterator[OpenRepository]:
+async def _prepare_pool(
+    session: Session, settings: PoolSettings, request: LoadRequest
+) -> AsyncIterator[OpenRepository]:
     """A pool to load into. It is named when the block ends without an error."""
     lake, branch = session.lake, request.branch or "main"
     repository = await lake.prepare_pool(request.pool, settings, default_branch=branch, actor=request.actor)

@@ -23,7 +23,7 @@ from lochan.api.small_objects import SmallObjects, merges
 from lochan.bounded_cache import BoundedCache
 from lochan.engines.duckdb.instances import Instances
 from lochan.errors import Conflict, Invalid, KeyReused, LochanError, NothingToDo
-from lochan.journal.keys import CarriedOut, KeyedActor, keyed_together, without_key
+from lochan.journal.keys import CarriedOut, KeyedActor, with_keys, without_key
 from lochan.versioning.lineage import trace_key
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def _together(batch: Sequence[_Waiting], counts: Sequence[int]) -> Actor:
     full = [load.actor for load, count in zip(batch, counts, strict=True) if count]
     if not full:
         raise _no_rows()
-    return keyed_together(without_key(full[0]), full)
+    return with_keys(without_key(full[0]), full)
 
 
 def _no_rows() -> NothingToDo:

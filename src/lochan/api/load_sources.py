@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Union, cast
 
-from lochan.api.local_files import Report, files_in, ignored, matching, no_file, place_url
+from lochan.api.local_files import Report, files_in, ignore_report, matching, no_file, place_url
 from lochan.errors import Invalid, NotFound
 from lochan.runtime import PipeReader
 
@@ -43,7 +43,7 @@ Given = str | PathLike[str] | BinaryIO
 
 
 async def find_sources(
-    lake: Lake, given: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
+    lake: Lake, given: Sequence[Given], *, follow_links: bool = False, report: Report = ignore_report
 ) -> list[LoadSource]:
     """The folder of the lake itself is left out. Raises NotFound, Invalid."""
     if any(given.count(each) > 1 for each in given if not isinstance(each, str | PathLike)):
@@ -54,7 +54,7 @@ async def find_sources(
         if not isinstance(each, str | PathLike):
             found.append(Stream(each))
         elif "://" in fspath(each) and not fspath(each).startswith("file://"):
-            found += await _stored(lake, place_url(fspath(each)))
+            found += await _stored_files(lake, place_url(fspath(each)))
         else:
             found += _local(fspath(each), left_out, follow_links, report)
     return found
@@ -71,7 +71,7 @@ async def inputs(lake: Lake, found: Sequence[LoadSource]) -> AsyncIterator[list[
         yield [
             each.as_input()
             if isinstance(each, Stream) or each.place is None
-            else await _copied(lake, each, Path(folder) / str(number))
+            else await _copy_input(lake, each, Path(folder) / str(number))
             for number, each in enumerate(found)
         ]
 
@@ -145,7 +145,7 @@ def _files(path: Path, left_out: Path | None, follow_links: bool, report: Report
     yield from files_in(path, lake=left_out, follow_links=follow_links, with_hidden=False, report=report)
 
 
-async def _stored(lake: Lake, url: str) -> list[File]:
+async def _stored_files(lake: Lake, url: str) -> list[File]:
     from lochan.jobs.load.files import File
     from lochan.store.open import StoreLocation
 
@@ -160,7 +160,7 @@ async def _stored(lake: Lake, url: str) -> list[File]:
     return found
 
 
-async def _copied(lake: Lake, file: File, copy: Path) -> Input:
+async def _copy_input(lake: Lake, file: File, copy: Path) -> Input:
     from lochan.ingest.streams import file_input
 
     outside = lake.outside()

@@ -18,7 +18,7 @@ _NEAR = 0.7  # of 1: more than the usual, as names of files are short
 Report = Callable[[str, str], None]  # called with what was left out, and what can be done about it
 
 
-def ignored(message: str, hint: str) -> None:
+def ignore_report(message: str, hint: str) -> None:
     pass
 
 
@@ -55,7 +55,7 @@ def files_in(
     lake: Path | None = None,
     follow_links: bool = False,
     with_hidden: bool = True,
-    report: Report = ignored,
+    report: Report = ignore_report,
 ) -> Iterator[Path]:
     """In order. `lake` is the folder of the lake itself, which would grow while it is read. Without `with_hidden`,
     names that begin with a dot or an underscore are passed over. Raises OSError for a folder that cannot be read: it

@@ -49,7 +49,7 @@ async def overview(repository: OpenRepository, now: int, days: int) -> Repositor
     branch = refs.branch(repository.repository.default_branch)
     branches = refs.branches()
     newest = max((refs.commit(each.head) for each in branches), key=lambda commit: commit.date)
-    held = await _held(repository, refs.commit(branch.head))
+    held = await _count_contents(repository, refs.commit(branch.head))
     return RepositoryOverview(
         branch=branch.name,
         head=branch.head,
@@ -74,7 +74,7 @@ async def compare_branches(
     refs, _ = await repository.refs()
     for each in refs.branches(prefix, after):
         ahead, behind = divergence(refs.recorded, each.head, there)
-        held = await _held(repository, refs.commit(each.head))
+        held = await _count_contents(repository, refs.commit(each.head))
         yield BranchComparison(name=each.name, head=each.head, ahead=ahead, behind=behind, **held._asdict())
 
 
@@ -84,7 +84,7 @@ class _Held(NamedTuple):
     rows: int | None
 
 
-async def _held(repository: OpenRepository, commit: Commit) -> _Held:
+async def _count_contents(repository: OpenRepository, commit: Commit) -> _Held:
     """Counts what a commit holds. Trees know the sizes of files; rows are counted in the entries of data objects."""
     from lochan.pools.objects import entries, summarize_objects
     from lochan.pools.settings import settings_of

@@ -17,7 +17,7 @@ from lochan.api.ref import pool_settings
 from lochan.api.repository import Repository
 from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.row_bytes import is_row_bytes, load_bytes
-from lochan.api.row_fingerprint import DigestedRows, fingerprinted
+from lochan.api.row_fingerprint import DigestedRows, fingerprint_rows
 from lochan.api.session import about
 from lochan.api.upkeep import EVERYTHING, CompactGroup, CompactOptions, CompactResult
 
@@ -243,7 +243,7 @@ async def load_rows(
     for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
     from lochan.engines.duckdb.load.load import STANDARD
     from lochan.engines.duckdb.load.load import load_rows as load
-    from lochan.journal.keys import keyed
+    from lochan.journal.keys import with_key
     from lochan.versioning.heads.moves import NOTHING
 
     repository = await lake.open_repository(pool)
@@ -252,8 +252,8 @@ async def load_rows(
         if not key:
             rows = rows.rows if isinstance(rows, DigestedRows) else rows
             return await load(repository, at, rows, words, actor=actor, options=reading)
-        async with fingerprinted(rows) as found:
-            actor = keyed(actor, key, "load", pool, branch, words, found.sha256)
+        async with fingerprint_rows(rows) as found:
+            actor = with_key(actor, key, "load", pool, branch, words, found.sha256)
             return await load(repository, at, found.rows, words, actor=actor, options=reading)
     finally:
         await repository.close()

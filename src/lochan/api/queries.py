@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.api.options import EngineOptions, QueryOptions
-from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime, cancelled, out_of_time, shown
+from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime, cancelled_error, format_size, out_of_time
 from lochan.engines.spark.errors import SparkEnded
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ __all__ = [
     "OutOfTime",
     "SparkEnded",
     "StageCount",
-    "cancelled",
+    "cancelled_error",
     "check_ref",
+    "format_size",
     "functions",
     "is_sql",
     "operators",
     "out_of_time",
     "run_options",
     "run_query",
-    "shown",
     "table_pages",
     "warm_up",
 ]
@@ -148,15 +148,15 @@ def write_rows(result: Result, form: str, limit: int | None, put: Put, count: Co
 
     if form not in formats.TEXTS:
         sink = _Sink(put)
-        formats.write(form, sink.until_broken(_limited(result.batches(), limit, count)), result.row, sink)
+        formats.write(form, sink.until_broken(_limit_rows(result.batches(), limit, count)), result.row, sink)
         sink.end()
         return
-    rows = _sliced(_limited(result.batches(), limit, count))
+    rows = _slice_batches(_limit_rows(result.batches(), limit, count))
     for piece in formats.TEXTS[form](rows, result.row):
         put(piece)
 
 
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None, count: Count) -> Iterator[pa.RecordBatch]:
+def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None, count: Count) -> Iterator[pa.RecordBatch]:
     left = limit
     if left == 0:
         return
@@ -170,7 +170,7 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None, count: Count)
                 return
 
 
-def _sliced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _slice_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = max(1, _SLICE_BYTES * batch.num_rows // max(batch.nbytes, 1))
         for start in range(0, batch.num_rows, rows):

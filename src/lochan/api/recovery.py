@@ -316,7 +316,7 @@ async def backup(session: Session, destination: str, *, verify: bool = False) ->
     manifest, copy = await Backup(lake, target, session.actor).run()
     if verify:
         await verify_backup(target)
-    return _copied(target, manifest, copy)
+    return _backup_result(target, manifest, copy)
 
 
 async def restore(source: Store, target: Store) -> BackupResult:
@@ -324,7 +324,7 @@ async def restore(source: Store, target: Store) -> BackupResult:
     from lochan.recovery.restore import RestoredLake
 
     manifest, copy = await RestoredLake(source, target).run()
-    return _copied(target, manifest, copy)
+    return _backup_result(target, manifest, copy)
 
 
 async def let_go(store: Store, actor: Actor) -> None:
@@ -341,7 +341,7 @@ async def let_go(store: Store, actor: Actor) -> None:
         await lake.close()
 
 
-def _copied(target: Store, manifest: BackupManifest, copy: LakeCopy) -> BackupResult:
+def _backup_result(target: Store, manifest: BackupManifest, copy: LakeCopy) -> BackupResult:
     total = copy.totals
     return BackupResult(
         url=target.url,

@@ -13,7 +13,7 @@ from lochan.api.download import Download, RefObjects
 from lochan.api.download import Progress as DownloadProgress
 from lochan.api.export import ExportResult
 from lochan.api.export import Progress as ExportProgress
-from lochan.api.local_files import Report, ignored
+from lochan.api.local_files import Report, ignore_report
 from lochan.api.object_results import (
     Change,
     ChangeCount,
@@ -198,10 +198,10 @@ class Ref:
     ) -> AsyncIterator[LogEntry]:
         """Every commit behind it, one line of history after the other, for a drawing; each tells whether `log` would
         give it. Raises NotFound."""
-        from lochan.versioning.revisions.log import walked
+        from lochan.versioning.revisions.log import walk
 
         request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
-        async with self._opened() as (repository, name), aclosing(walked(repository, name, request)) as found:
+        async with self._opened() as (repository, name), aclosing(walk(repository, name, request)) as found:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
@@ -399,7 +399,7 @@ class Ref:
         async with self._opened() as (repository, name):
             await self._session.note_read(READ, self.repository_name, name, path)
             async with self._traced(repository, name, path) as at:
-                work = Download(RefObjects(repository, at), Path(to), force, progress, ignored)
+                work = Download(RefObjects(repository, at), Path(to), force, progress, ignore_report)
                 objects, size = await work.one(path, into_folder=into_folder)
         return FolderResult(objects=objects, bytes=size)
 
@@ -410,7 +410,7 @@ class Ref:
         *,
         force: bool = False,
         progress: DownloadProgress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> DownloadResult:
         """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
         `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
@@ -428,7 +428,7 @@ class Ref:
         prefix: str = "",
         cache: str | PathLike[str] = "",
         progress: DownloadProgress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> PullResult:
         """The committed objects under a prefix as the files of a new folder, which remembers where they are from:
         `Lake.checkout` pulls into it and commits from it. With a `cache`, a folder on the same disk, they are read-only

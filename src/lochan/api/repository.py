@@ -244,8 +244,8 @@ class Repository:
         PreconditionFailed, Invalid."""
         from lochan.versioning.branches import set_protections
 
-        stored = _stored(rules)
-        before = None if expected is None else _stored(expected)
+        stored = _stored_rules(rules)
+        before = None if expected is None else _stored_rules(expected)
         actor = self._session.acting(key, "set protections", self.name, stored, before)
         async with self._session.opened(self.name) as repository:
             found = await set_protections(repository, stored, before, actor=actor)
@@ -333,18 +333,18 @@ class Repository:
 
     async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
         """Lists the stashes of one branch, or of all, the newest first."""
-        from lochan.versioning.stash import stashed
+        from lochan.versioning.stash import list_stashes
 
         async with self._session.opened(self.name) as repository:
-            for each in await stashed(repository, branch):
+            for each in await list_stashes(repository, branch):
                 yield StashInfo.of(each)
 
     async def workspaces(self, branch: str = "") -> AsyncIterator[WorkspaceInfo]:
         """Lists the open workspaces of one branch, or of all."""
-        from lochan.versioning.workspaces.write import opened
+        from lochan.versioning.workspaces.write import open_workspaces
 
         async with self._session.opened(self.name) as repository:
-            for each in await opened(repository, branch):
+            for each in await open_workspaces(repository, branch):
                 yield info_of(repository, each)
 
     async def hooks(self, branch: str = "") -> AsyncIterator[HookInfo]:
@@ -440,7 +440,7 @@ async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str
     )
 
 
-def _stored(rules: Sequence[ProtectionRule]) -> list[Protection]:
+def _stored_rules(rules: Sequence[ProtectionRule]) -> list[Protection]:
     from lochan.versioning.branches import PullNeeds, new_rule
 
     def needs(rule: ProtectionRule) -> PullNeeds:

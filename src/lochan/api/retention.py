@@ -281,7 +281,7 @@ async def find_drops(session: Session, repository: OpenRepository, retention: Re
     request = await _request(session, repository, retention)
     refs, _ = await repository.refs()
     for branch in refs.branch_names():
-        found += map(_shown, (await find_drops(repository, branch, retention, request)).parts)
+        found += map(_rule_drop, (await find_drops(repository, branch, retention, request)).parts)
         found += await _older(session, repository, refs, branch, retention, request, dry=True)
     return tuple(found)
 
@@ -300,17 +300,17 @@ async def drop(session: Session, repository: OpenRepository) -> tuple[RuleDrop, 
     for branch in refs.branch_names():
         try:
             parts = await drop(repository, branch, retention, request, actor=session.actor)
-            found += map(_shown, parts)
+            found += map(_rule_drop, parts)
             found += await _older(session, repository, refs, branch, retention, request, dry=False)
         except (Protected, ReadOnly) as error:
             waiting = (rule for rule in rules_of(retention, branch) if not rule.never)
-            found += [_shown(RuleDrops(branch, rule.name, waits=str(error))) for rule in waiting]
+            found += [_rule_drop(RuleDrops(branch, rule.name, waits=str(error))) for rule in waiting]
         except NotFound:  # the branch is gone meanwhile
             continue
     return tuple(found)
 
 
-def _shown(part: RuleDrops) -> RuleDrop:
+def _rule_drop(part: RuleDrops) -> RuleDrop:
     return RuleDrop(**part._asdict())
 
 
@@ -390,7 +390,7 @@ async def _older(
             continue
         where = older_rows(rule, rules[:at], settings_of(repository.repository), request.now)
         delete = _count_rows if dry else _delete_rows
-        found.append(_shown(await delete(session, repository, branch, rule.name, where)))
+        found.append(_rule_drop(await delete(session, repository, branch, rule.name, where)))
     return found
 
 

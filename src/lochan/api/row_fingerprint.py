@@ -31,16 +31,16 @@ class DigestedRows:
 
 
 @asynccontextmanager
-async def fingerprinted(rows: Any) -> AsyncIterator[DigestedRows]:
+async def fingerprint_rows(rows: Any) -> AsyncIterator[DigestedRows]:
     """The rows, to be read from the beginning, while this is open. What reading them raises is raised here."""
     if isinstance(rows, DigestedRows):
         yield rows
         return
     with TemporaryFile(prefix="lochan-rows-") as file:
-        yield await asyncio.to_thread(_digested, rows, file)
+        yield await asyncio.to_thread(_digest_rows, rows, file)
 
 
-def _digested(rows: Any, file: IO[bytes]) -> DigestedRows:
+def _digest_rows(rows: Any, file: IO[bytes]) -> DigestedRows:
     import pyarrow as pa
 
     if isinstance(rows, pa.RecordBatch):
@@ -93,10 +93,10 @@ def _spooled_dicts(rows: Iterable[Any], file: IO[bytes]) -> DigestedRows:
             held = []
     pickle.dump(held, file)
     file.seek(0)
-    return DigestedRows(_unspooled(file), digest.hexdigest())
+    return DigestedRows(_read_spool(file), digest.hexdigest())
 
 
-def _unspooled(file: IO[bytes]) -> Iterator[Any]:
+def _read_spool(file: IO[bytes]) -> Iterator[Any]:
     """Reads rows back from a file that only this process had access to."""
     while True:
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lochan.errors import LochanError, Refused
 from lochan.formats.record import Actor
-from lochan.journal.keys import keyed
+from lochan.journal.keys import with_key
 from lochan.versioning import lineage
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Session:
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
-        return keyed(self.actor, key, *request)
+        return with_key(self.actor, key, *request)
 
     def acting_as(
         self,
@@ -242,7 +242,7 @@ class Session:
         if found is None:
             yield ref
             return
-        at, read = await lineage.pinned(repository, ref, path, resolved)
+        at, read = await lineage.pin_input(repository, ref, path, resolved)
         yield at
         found.add(read)
 

@@ -8,7 +8,7 @@ from typing import Any
 from lochan.api.object_results import Change, StagedChange, WorkspaceChange
 from lochan.api.results import Commit, LogEntry, Result
 from lochan.notebook.commit_graph import CommitGraph
-from lochan.notebook.html import HtmlRow, preformatted, table, text
+from lochan.notebook.html import HtmlRow, preformatted_block, table, text
 
 _SHORT = 12  # characters of a commit's id
 
@@ -74,4 +74,4 @@ def _graph(entries: Sequence[LogEntry], note: str) -> str:
             f'<span style="opacity:.6">{text(commit.author)} {text(commit.date)}</span>'
         )
         lines += map(text, after)
-    return preformatted(lines, note=note)
+    return preformatted_block(lines, note=note)

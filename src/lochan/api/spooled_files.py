@@ -44,7 +44,7 @@ class SpooledFiles(NamedTuple):
 
 
 @asynccontextmanager
-async def spooled(body: Body, name: str, *, archive: bool) -> AsyncIterator[SpooledFiles]:
+async def spool_body(body: Body, name: str, *, archive: bool) -> AsyncIterator[SpooledFiles]:
     """Raises Invalid for what is no archive, or has no files in it."""
     import asyncio
 
@@ -56,7 +56,7 @@ async def spooled(body: Body, name: str, *, archive: bool) -> AsyncIterator[Spoo
             async for piece in chunks_of(body):
                 await asyncio.to_thread(_write, file, digest, piece)
         if archive:
-            files = await asyncio.to_thread(lambda: list(_unpacked(whole, Path(folder))))
+            files = await asyncio.to_thread(lambda: list(_unpack(whole, Path(folder))))
             if not files:
                 raise Invalid("there are no files in the archive", hint="nothing was changed")
         else:
@@ -69,7 +69,7 @@ def _write(file: IO[bytes], digest: _Hash, piece: bytes) -> None:
     digest.update(piece)
 
 
-def _unpacked(archive: Path, folder: Path) -> Iterator[SpooledFile]:
+def _unpack(archive: Path, folder: Path) -> Iterator[SpooledFile]:
     """Under names of our own: those in an archive may say anything."""
     import tarfile
 
@@ -83,12 +83,12 @@ def _unpacked(archive: Path, folder: Path) -> Iterator[SpooledFile]:
                 stream = found.extractfile(member)
                 if stream is None:
                     raise Invalid(f"{member.name!r} in the archive is no file", hint="nothing was changed")
-                yield _copied(stream, member.name, folder / str(number))
+                yield _copy_stream(stream, member.name, folder / str(number))
     except tarfile.TarError as error:
         raise Invalid(f"the body is no archive (tar): {error}", hint="nothing was changed") from None
 
 
-def _copied(stream: Any, name: str, to: Path) -> SpooledFile:
+def _copy_stream(stream: Any, name: str, to: Path) -> SpooledFile:
     with to.open("wb") as file:
         while piece := stream.read(_PIECE_BYTES):
             file.write(piece)

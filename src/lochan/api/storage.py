@@ -80,7 +80,7 @@ class Storage:
 
         async with self._session.opened(self.name) as repository:
             found = await dedupe_report(repository, self._session.lake.place, **self._job(engine, progress))
-        return _deduped(found)
+        return _dedupe_result(found)
 
     async def dedupe(self, engine: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None) -> DedupeResult:
         """Keeps equal blocks once. The one that is kept is read and checked first. Equal data objects of a pool share
@@ -89,7 +89,7 @@ class Storage:
 
         async with self._session.opened(self.name) as repository:
             made = await dedupe(repository, self._session.lake.place, **self._job(engine, progress))
-        return _deduped(made)
+        return _dedupe_result(made)
 
     def _job(self, engine: EngineOptions, progress: Listener | None) -> CollectionJob:
         from lochan.jobs.collection.run import CollectJobOptions
@@ -150,7 +150,7 @@ class Storage:
         return DanglingResult(checked=found.checked, blocks=tuple(blocks))
 
 
-def _deduped(found: DuplicateBlocks) -> DedupeResult:
+def _dedupe_result(found: DuplicateBlocks) -> DedupeResult:
     return DedupeResult(
         blocks=found.blocks,
         bytes=found.bytes,

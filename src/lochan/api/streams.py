@@ -101,7 +101,7 @@ async def follow(session: Session, source: StreamSource, request: StreamRequest)
 async def _follow_topics(session: Session, source: KafkaSource, request: StreamRequest) -> None:
     import asyncio
 
-    from lochan.jobs.record import recorded
+    from lochan.jobs.record import record_job
     from lochan.jobs.streams.batches import reporting
     from lochan.jobs.streams.kafka import TopicOptions, Topics
     from lochan.jobs.streams.topics import TopicTarget, follow_topics
@@ -110,7 +110,7 @@ async def _follow_topics(session: Session, source: KafkaSource, request: StreamR
     chosen = TopicOptions(tuple(dict.fromkeys(source.topics)), source.latest, source.go_on)
     async with session.opened(uri.repository) as repository:
         with (
-            recorded(lake, "ingest", str(uri), actor=actor, where=source.brokers) as report,
+            record_job(lake, "ingest", str(uri), actor=actor, where=source.brokers) as report,
             await asyncio.to_thread(Topics, source.brokers, chosen, source.settings) as topics,
         ):
             target = TopicTarget(lake, repository, uri.ref, actor, session.spark(request.options.master))

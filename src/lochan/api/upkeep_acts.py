@@ -98,7 +98,7 @@ async def collect(session: Session, options: UpkeepOptions) -> AsyncIterator[Did
         if made.swept is not None:
             done.append(f"deleted {made.swept.files} files, {made.swept.bytes} bytes")
         if made.expired is not None:
-            done.append(_expired(made.expired.as_json()))
+            done.append(_describe_expiries(made.expired.as_json()))
         if made.planned is not None:
             done.append(f"planned {made.planned.files} files, {made.planned.bytes} bytes")
         return "; ".join(filter(None, done))
@@ -111,13 +111,13 @@ async def expire(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
     from lochan.api.collection import GarbageCollection
 
     async def run(name: str) -> str:
-        return _expired((await GarbageCollection(session, name).expire()).as_json())
+        return _describe_expiries((await GarbageCollection(session, name).expire()).as_json())
 
     async for did in _each(session, run):
         yield did
 
 
-def _expired(found: dict[str, object]) -> str:
+def _describe_expiries(found: dict[str, object]) -> str:
     """Such as `expired 2 commits, 1 tokens`."""
     counts = {name: len(value) if isinstance(value, list | tuple) else int(str(value)) for name, value in found.items()}
     some = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

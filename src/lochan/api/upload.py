@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from msgspec.structs import replace
 
-from lochan.api.local_files import Report, files_in, ignored, no_file
+from lochan.api.local_files import Report, files_in, ignore_report, no_file
 from lochan.api.object_results import UploadResult
 from lochan.errors import Invalid, NotFound
 from lochan.runtime import read_piece
@@ -46,13 +46,13 @@ def upload_files(
     recursive: bool,
     lake: Path | None = None,
     follow_links: bool = False,
-    report: Report = ignored,
+    report: Report = ignore_report,
 ) -> list[UploadFile]:
     """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
     would grow while it is read; `report` gets that, and links. Raises NotFound, Invalid."""
     from lochan.versioning.names import check_key
 
-    found = list(_found(source, path, recursive, lake, follow_links, report))
+    found = list(_find_files(source, path, recursive, lake, follow_links, report))
     if not found:
         raise NotFound(f"no files in {source}", hint="nothing was uploaded")
     for each in found:
@@ -60,7 +60,7 @@ def upload_files(
     return found
 
 
-def _found(
+def _find_files(
     source: Path | BinaryIO, path: str, recursive: bool, lake: Path | None, follow_links: bool, report: Report
 ) -> Iterator[UploadFile]:
     if not isinstance(source, Path):

@@ -92,15 +92,15 @@ async def needed_days(session: Session) -> float:
     from lochan.api.default_rules import default_rules
 
     default = await default_rules(session)
-    longest = 0.0 if default is None else _asked(default.rules)
+    longest = 0.0 if default is None else _unread_days(default.rules)
     for each in await session.lake.repositories():
         async with session.opened(each.name) as repository:
             refs, _ = await repository.refs()
-            longest = max(longest, _asked(refs.collection.retention))
+            longest = max(longest, _unread_days(refs.collection.retention))
     return longest
 
 
-def _asked(rules: RetentionSet) -> float:
+def _unread_days(rules: RetentionSet) -> float:
     asked = max((rule.unread_days for rule in rules.drops), default=0.0)
     return asked + _RULE_MARGIN_DAYS if asked else 0.0
 

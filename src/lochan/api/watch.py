@@ -225,12 +225,12 @@ async def _full(at: _Watch, number: int, offset: str, stop: threading.Event) -> 
 
 async def _land(at: _Watch, number: int, plan: object, offset: str, events: int | None) -> WatchBatch:
     """One batch as one commit, unless it has landed before."""
-    from lochan.jobs.job_commit import BatchName, landed_before
+    from lochan.jobs.job_commit import BatchName, earlier_commit
     from lochan.versioning.heads.imports import bring_in
     from lochan.versioning.heads.moves import CommitMessage
 
     name = BatchName(at.job, number)
-    before = await landed_before(at.repository, at.branch, name)
+    before = await earlier_commit(at.repository, at.branch, name)
     if before is not None:
         return WatchBatch(number=number, events=events, commit=before)
     metadata = {**name.metadata(), **({OFFSET: offset} if offset else {})}

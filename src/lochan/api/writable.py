@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lochan.api.bodies import Body, chunks_of, is_sized
 from lochan.api.conditions import ANYTHING, NO_CONDITIONS, Conditions
-from lochan.api.local_files import Report, ignored
+from lochan.api.local_files import Report, ignore_report
 from lochan.api.object_results import ChangeCount, FolderResult, ObjectInfo, StagedChange, UploadResult
 from lochan.api.options import DEFAULT_COPY, DEFAULT_PUT, CopyOptions, PutOptions
 from lochan.api.parts import Upload
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int], None]  # called with the number of further bytes, or files
 
 
-def _ignored(_: int) -> None:
+def _ignore(_: int) -> None:
     pass
 
 
@@ -44,10 +44,10 @@ class WritableRef(Ref):
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
         """What is staged and not committed, in path order."""
-        from lochan.versioning.revisions.diff import staged
+        from lochan.versioning.revisions.diff import staged_changes
 
         async with self._opened() as (repository, name):
-            for change in await staged(repository, name, prefix=prefix):
+            for change in await staged_changes(repository, name, prefix=prefix):
                 yield StagedChange.of(change)
 
     async def status_table(self, prefix: str = "") -> Table:
@@ -134,7 +134,7 @@ class WritableRef(Ref):
         resume: bool = False,
         key: str = "",
         progress: Progress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> UploadResult:
         """A file, all files of a folder, an open file, or what `upload_files` found. A file keeps its name where `to`
         is empty or ends with a slash; the files of a folder go into the folder `to`. The type is guessed from the
@@ -164,10 +164,10 @@ class WritableRef(Ref):
     ) -> UploadResult:
         """All files of an archive (tar), whose names become paths in the folder `to`: staged in batches, so that many
         small objects cost few requests. Types are guessed from names unless given. Raises Invalid, Refused."""
-        from lochan.api.spooled_files import spooled
+        from lochan.api.spooled_files import spool_body
 
         prefix = to if not to or to.endswith("/") else f"{to}/"
-        async with spooled(body, "", archive=True) as found:
+        async with spool_body(body, "", archive=True) as found:
             files = [UploadFile(each.path, prefix + each.name, each.size) for each in found.files]
             for each in files:
                 check_path(each.path)
@@ -282,7 +282,7 @@ class WritableRef(Ref):
                     options=changes,
                     check=check,
                     check_source=check_source,
-                    advance=progress or _ignored,
+                    advance=progress or _ignore,
                 )
             return ObjectInfo.of(await made)
 
@@ -297,7 +297,7 @@ class WritableRef(Ref):
 
         place = source.repository_name, source.name, prefix, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy folder", *place)
-        advance = progress or _ignored
+        advance = progress or _ignore
         async with self._staging() as (target, name):
             await self._session.note_read(COPIED_FOLDER, source.repository_name, source.name, prefix)
             if source.repository_name == self.repository_name:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli import exit_codes
-from lochan.cli.output.records import cell, counted, printable, show_record, size_cell
+from lochan.cli.output.records import cell, count_noun, printable, show_record, size_cell
 from lochan.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _show(made: "BackupResult", form: str, verb: str, checked: str) -> None:
     else:
         repositories = "1 repository" if made.repositories == 1 else f"{made.repositories:,} repositories"
         click.echo(f"{verb} {repositories} to {printable(made.url)}")
-        copied = f"copied {counted(made.files, 'file')}, {size_cell(made.bytes)}"
+        copied = f"copied {count_noun(made.files, 'file')}, {size_cell(made.bytes)}"
         click.echo(f"{copied}; {made.kept:,} were there already")
         for each in made.lost:
             click.echo(f"lost before: {cell(each)}")

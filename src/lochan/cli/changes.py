@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.options import confirm, notes, time, yes_option
-from lochan.cli.output.records import SHORT, counted, json_text, printable, show_answer, show_record, size, title
+from lochan.cli.output.records import SHORT, count_noun, json_text, printable, show_answer, show_record, size, title
 from lochan.cli.session import is_warm
 from lochan.cli.target import Target, branch_uri, optional_uri, work_on
 from lochan.cli.verb import verb
@@ -48,11 +48,11 @@ def _show_pool(found: "PoolSummary", form: str) -> None:
         show_record(found.as_json(), form)
         return
     click.echo(f"branch {printable(found.branch)} at {found.head[:SHORT]}")
-    click.echo(f"{counted(found.objects, 'data object')}, {counted(found.rows, 'row')}, {size(found.bytes)}")
+    click.echo(f"{count_noun(found.objects, 'data object')}, {count_noun(found.rows, 'row')}, {size(found.bytes)}")
     if found.min is not None:
         click.echo(f"keys from {key_cell(found.min)} to {key_cell(found.max)}")
     if found.keyless:
-        click.echo(f"{counted(found.keyless, 'row')} without the key")
+        click.echo(f"{count_noun(found.keyless, 'row')} without the key")
 
 
 def _show_json(branch: str, head: str, staged: "Table") -> None:

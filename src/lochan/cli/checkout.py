@@ -9,7 +9,7 @@ import click
 
 from lochan.cli.error_boundary import print_message
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import SHORT, counted, printable, show_answer, show_record, size, title
+from lochan.cli.output.records import SHORT, count_noun, printable, show_answer, show_record, size, title
 from lochan.cli.target import Target, folder, prefix_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -120,7 +120,7 @@ def on_checkout(place: Path, work: Callable[["Checkout"], Awaitable[T]]) -> T:
 
 
 def _files(count: object) -> str:
-    return counted(_int(count), "file")
+    return count_noun(_int(count), "file")
 
 
 def _int(given: object) -> int:

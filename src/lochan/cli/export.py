@@ -6,7 +6,7 @@ import click
 
 from lochan.api.local_files import place_url
 from lochan.cli.output import progress
-from lochan.cli.output.records import SHORT, counted, show_answer, size
+from lochan.cli.output.records import SHORT, count_noun, show_answer, size
 from lochan.cli.target import Target, folder, prefix_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -47,7 +47,7 @@ def export_command(
     chosen = EngineOptions(engine=engine, master=master)
 
     async def work(at: Target) -> "ExportResult":
-        with progress.counted("exporting", "bytes", visible=form != "json") as seen:
+        with progress.count_progress("exporting", "bytes", visible=form != "json") as seen:
             return await at.ref.export(
                 place_url(destination),
                 prefix=folder(uri.path),
@@ -64,5 +64,5 @@ def export_command(
     show_answer(
         done.as_json(),
         form,
-        f"exported {done.commit[:SHORT]}: {counted(done.files, 'file')} ({size(done.bytes)}){there}{gone}",
+        f"exported {done.commit[:SHORT]}: {count_noun(done.files, 'file')} ({size(done.bytes)}){there}{gone}",
     )

@@ -9,7 +9,7 @@ from lochan.cli.gc_rules import repository_argument, rules_group, show_drops, sh
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options import engine_options, job_options
 from lochan.cli.output.progress import StageBar
-from lochan.cli.output.records import counted, show_answer, show_record, show_records, size_cell
+from lochan.cli.output.records import count_noun, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, repository_uri, work_on
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def plan_command(
     if deleted:
         gc_deleted.plan(repository, dry_run, form)
         return
-    repository = _needed(repository)
+    repository = _require_repository(repository)
     options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "PlanResult":
@@ -113,7 +113,7 @@ def sweep_command(
     if deleted:
         gc_deleted.sweep(repository, grace_hours, confirmed, form)
         return
-    repository = _needed(repository)
+    repository = _require_repository(repository)
     options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "SweepResult":
@@ -122,7 +122,7 @@ def sweep_command(
 
     with StageBar("gc sweep") as bar:
         made = work_on(repository_uri(repository), work)
-    text = f"deleted {counted(made.files, 'file')}, {size_cell(made.bytes)} (plan {made.plan})"
+    text = f"deleted {count_noun(made.files, 'file')}, {size_cell(made.bytes)} (plan {made.plan})"
     show_answer(made.as_json(), form, text)
 
 
@@ -156,7 +156,7 @@ def abandon_jobs_command(repository: str, ids: tuple[str, ...], form: str) -> No
     this too.
     """
     made = work_on(repository_uri(repository), lambda target: target.repository.gc.abandon_jobs(ids))
-    text = f"abandoned {counted(len(made), 'job')}"
+    text = f"abandoned {count_noun(len(made), 'job')}"
     show_answer({"abandoned": [each.id for each in made]}, form, text)
 
 
@@ -181,11 +181,11 @@ def report_command(repository: str | None, grace_hours: float, every_hours: floa
     if deleted:
         gc_deleted.report(repository, form)
         return
-    repository = _needed(repository)
+    repository = _require_repository(repository)
     found = work_on(repository_uri(repository), lambda target: target.repository.gc.status(grace_hours, every_hours))
     record = found.as_json()
     if form != "json" and found.swept is not None:
-        record["swept"] = f"{counted(found.swept.files, 'file')}, {size_cell(found.swept.bytes)}"
+        record["swept"] = f"{count_noun(found.swept.files, 'file')}, {size_cell(found.swept.bytes)}"
     show_record(record, form)
 
 
@@ -238,7 +238,7 @@ def run_command(
             raise click.UsageError("`gc run --deleted` is for all that was deleted. Leave REPO out.")
         gc_deleted.run(grace_hours, confirmed, form)
         return
-    repository, drops = _needed(repository), None if no_drops else True
+    repository, drops = _require_repository(repository), None if no_drops else True
     options = engine_options(engine, master, memory)
 
     async def work(target: Target) -> "CollectionRun":
@@ -250,20 +250,20 @@ def run_command(
         show_record(made.as_json(), form)
         return
     if made.swept is not None:
-        click.echo(f"deleted {counted(made.swept.files, 'file')}, {size_cell(made.swept.bytes)}")
+        click.echo(f"deleted {count_noun(made.swept.files, 'file')}, {size_cell(made.swept.bytes)}")
     if made.dropped:
         show_drops(made.dropped, form, "dropped")
     if made.expired is not None:
         show_expired(made.expired, form, "expired")
     if made.jobs:
-        click.echo(f"abandoned {counted(made.jobs, 'job')}")
+        click.echo(f"abandoned {count_noun(made.jobs, 'job')}")
     if made.planned is not None:
         _show_plan(made.planned, form)
     if made.waits:
         click.echo(f"waits: {made.waits}")
 
 
-def _needed(repository: str | None) -> str:
+def _require_repository(repository: str | None) -> str:
     if repository is None:
         raise click.UsageError("Give a repository, or --deleted.")
     return repository
@@ -275,7 +275,7 @@ def _show_plan(made: "PlanResult", form: str) -> None:
         show_record(made.as_json(), form)
         return
     name = f"plan {made.plan}" if made.plan else "dry run"
-    files = f"{made.files:,} of {counted(made.all_files, 'file')}"
+    files = f"{made.files:,} of {count_noun(made.all_files, 'file')}"
     click.echo(f"{name}: nothing names {files}, {size_cell(made.bytes)} of {size_cell(made.all_bytes)}")
     if made.kinds:
         rows = [{**each.as_json(), "bytes": size_cell(each.bytes)} for each in made.kinds]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.records import counted, printable, show_record, show_records, size_cell
+from lochan.cli.output.records import count_noun, printable, show_record, show_records, size_cell
 from lochan.cli.session import on_lake
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run(grace_hours: float, confirmed: bool, form: str) -> None:
     _echo_erased(made.erased)
     _echo_planned(made.planned)
     if made.records or made.temporary:
-        left = f"{counted(made.records, 'old record')} of jobs, {counted(made.temporary, 'temporary file')}"
+        left = f"{count_noun(made.records, 'old record')} of jobs, {count_noun(made.temporary, 'temporary file')}"
         click.echo(f"deleted {left}")
     for each in made.waits:
         click.echo(f"waits: {each}")
@@ -70,12 +70,12 @@ def _show_plans(plans: "list[DeletedPlan]", form: str) -> None:
 
 def _echo_planned(made: "tuple[DeletedPlan, ...] | list[DeletedPlan]") -> None:
     for each in made:
-        files = f"{counted(each.files, 'file')}, {size_cell(each.bytes)}"
+        files = f"{count_noun(each.files, 'file')}, {size_cell(each.bytes)}"
         click.echo(f"{printable(each.name or each.id)} has expired: {files} will be deleted by a sweep")
 
 
 def _echo_erased(made: "tuple[ErasedResult, ...] | list[ErasedResult]") -> None:
     for each in made:
         click.echo(
-            f"deleted {counted(each.files, 'file')} of {printable(each.name or each.id)}, {size_cell(each.bytes)}"
+            f"deleted {count_noun(each.files, 'file')} of {printable(each.name or each.id)}, {size_cell(each.bytes)}"
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, counted, show_answer, show_record, show_records, size_cell
+from lochan.cli.output.records import SHORT, count_noun, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import repository_uri, work_on
 from lochan.errors import Invalid
 
@@ -81,7 +81,7 @@ _SOURCES = {"lake": "these are the lake's default rules", "": "no rules are set:
 def show_command(repository: str | None, form: str) -> None:
     """Show the rules of a repository, in the order in which they decide, and where they come from. Without a
     repository: the lake's default rules."""
-    found = _found(repository)
+    found = _find_rules(repository)
     if form == "json":
         show_record(found.as_json(), form)
         return
@@ -126,13 +126,13 @@ def set_command(repository: str | None, default: bool, form: str, **given: Any) 
         )
     rules = None if default else _rules(given)
     made = _set(repository, rules)
-    count = counted(len(made.rules) + len(made.drops) + len(made.holds), "rule")
+    count = count_noun(len(made.rules) + len(made.drops) + len(made.holds), "rule")
     texts = f"{repository} follows the lake's default: {count}", f"set {count} as the lake's default", f"set {count}"
     show_answer(made.as_json(), form, texts[0 if default else 1 if repository is None else 2])
     _warn(made, form)
 
 
-def _found(repository: str | None) -> "RetentionInfo":
+def _find_rules(repository: str | None) -> "RetentionInfo":
     if repository is not None:
         return work_on(repository_uri(repository), lambda target: target.repository.gc.rules())
     from lochan.cli.session import on_lake
@@ -207,12 +207,12 @@ def show_expired(found: "ExpireResult", form: str, verb: str) -> None:
         return
     branches = f"{len(found.branches):,} deleted branch{'' if len(found.branches) == 1 else 'es'}"
     more = (
-        f", {counted(len(found.uploads), 'upload')}" if found.uploads else "",
-        f", {counted(len(found.workspaces), 'workspace')}" if found.workspaces else "",
+        f", {count_noun(len(found.uploads), 'upload')}" if found.uploads else "",
+        f", {count_noun(len(found.workspaces), 'workspace')}" if found.workspaces else "",
         f", {len(found.stashes):,} stash{'' if len(found.stashes) == 1 else 'es'}" if found.stashes else "",
     )
-    tokens = counted(found.tokens, "address token")
-    click.echo(f"{verb}: {counted(len(found.commits), 'commit')}, {branches}, {tokens}{''.join(more)}")
+    tokens = count_noun(found.tokens, "address token")
+    click.echo(f"{verb}: {count_noun(len(found.commits), 'commit')}, {branches}, {tokens}{''.join(more)}")
     for id in found.commits[:_SHOWN]:
         click.echo(f"  {id[:SHORT]}")
     if len(found.commits) > _SHOWN:
@@ -222,13 +222,13 @@ def show_expired(found: "ExpireResult", form: str, verb: str) -> None:
 def show_drops(drops: "Sequence[RuleDrop]", form: str, verb: str) -> None:
     """By branch, in the order in which the rules decide."""
     for each in drops:
-        amount = f"{counted(each.rows, 'row')}" if each.rows else f"{counted(each.objects, 'object')}"
+        amount = f"{count_noun(each.rows, 'row')}" if each.rows else f"{count_noun(each.objects, 'object')}"
         size = f", {size_cell(each.bytes)}" if each.bytes else ""
         click.echo(f"{verb} from {each.branch}: {amount}{size} by {each.rule}")
         if each.held:
-            click.echo(f"  {counted(each.held, 'object')} more, but a held branch has their paths")
+            click.echo(f"  {count_noun(each.held, 'object')} more, but a held branch has their paths")
         if each.staged:
-            click.echo(f"  {counted(each.staged, 'object')} more, but their paths have staged changes")
+            click.echo(f"  {count_noun(each.staged, 'object')} more, but their paths have staged changes")
         if each.waits:
             click.echo(f"  waits: {each.waits}")
         for path in each.examples[:_SHOWN]:

@@ -82,13 +82,13 @@ def _print(job: "JobInfo") -> None:
 def _readable(record: dict[str, Any]) -> dict[str, Any]:
     """For people: progress in one word, without empty fields."""
     rest = {key: value for key, value in record.items() if key not in _PARTS}
-    return {**rest, "progress": _progress(record), "written": _written(record)}
+    return {**rest, "progress": _progress(record), "written": _written_bytes(record)}
 
 
 _PARTS = ("stages_done", "stages_total", "done", "total", "executor_bytes", "driver_bytes")
 
 
-def _written(record: dict[str, Any]) -> str:
+def _written_bytes(record: dict[str, Any]) -> str:
     by = {"executors": record["executor_bytes"], "the driver": record["driver_bytes"]}
     return ", ".join(f"{size(count)} by {who}" for who, count in by.items() if count is not None)
 

@@ -8,7 +8,7 @@ import click
 from lochan.cli.output.records import printable, show_record
 from lochan.cli.session import configuration
 from lochan.cli.verb import verb
-from lochan.config.profiles import DEFAULT, Profile, encode, named, read_profiles
+from lochan.config.profiles import DEFAULT, Profile, encode, find_profile, read_profiles
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def login_command(url: str, name: str, access_key_id: str | None, secret_stdin: 
     if not name.strip():
         raise Invalid("the name of a profile is empty")
     profile = Profile(address, *_keys(config, access_key_id, secret_stdin))
-    user = _tried(config, profile)
+    user = _try_key(config, profile)
     write_file(profiles_file(), encode({**read_profiles(profiles_file()), name: profile}))
     if form == "json":
         show_record({"profile": name, "url": profile.url, "user": user}, form)
@@ -54,7 +54,7 @@ def logout_command(name: str, form: str) -> None:
     from lochan.connection import profiles_file
 
     profiles = read_profiles(profiles_file())
-    gone = named(profiles, name)
+    gone = find_profile(profiles, name)
     write_file(profiles_file(), encode({each: kept for each, kept in profiles.items() if each != name}))
     if form == "json":
         show_record({"profile": name, "url": gone.url}, form)
@@ -84,7 +84,7 @@ def _keys(config: "Config", access_key_id: str | None, secret_stdin: bool) -> tu
     return access, secret
 
 
-def _tried(config: "Config", profile: Profile) -> str:
+def _try_key(config: "Config", profile: Profile) -> str:
     """The user that the key belongs to. Raises what the server says of it."""
     from lochan import __version__
     from lochan.cli.session import run

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.records import SHORT, counted, printable, show_answer, show_record, size
+from lochan.cli.output.records import SHORT, count_noun, printable, show_answer, show_record, size
 from lochan.cli.target import Target, branch_uri, ref_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid
@@ -142,7 +142,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
         else:
             name = one.ref or (await target.repository.show()).default_branch
             dropped = f", {done.dropped} dropped" if done.dropped else ""
-            replayed = "" if done.replayed is None else f": {counted(done.replayed, 'commit')} replayed{dropped}"
+            replayed = "" if done.replayed is None else f": {count_noun(done.replayed, 'commit')} replayed{dropped}"
             click.echo(f"rebased {printable(name)}{replayed}: {done.head[:SHORT]}")
 
     work_on(one, work)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, query_options
-from lochan.cli.output.records import counted, printable, show_record, size
+from lochan.cli.output.records import count_noun, printable, show_record, size
 from lochan.cli.request_key import changes_nothing
 from lochan.cli.verb import verb
 from lochan.errors import Invalid, NotFound
@@ -48,13 +48,13 @@ def query_text(text: str | None, include: str | None) -> str:
     if (text is None) == (include is None):
         raise click.UsageError("Give a query, a file that holds one with @FILE or -I, or - to read standard input.")
     if text == "-":
-        return _decoded(sys.stdin.buffer.read(), "standard input")
+        return _decode(sys.stdin.buffer.read(), "standard input")
     file = include or (text[1:] if text and text.startswith("@") else "")
     if not file:
         assert text is not None, "one of the two is given"
         return text
     try:
-        return _decoded(Path(file).read_bytes(), file)
+        return _decode(Path(file).read_bytes(), file)
     except IsADirectoryError:
         raise Invalid(f"{file} is a folder", hint="name a file that holds a query") from None
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
             show_stats(result.stats)
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -149,7 +149,7 @@ def _show_plan(record: dict[str, Any]) -> None:
         names = ", ".join(f"{printable(each['name'])}@{each['commit'][:12]}" for each in source["pools"])
         click.echo(
             f"{names}: {source['objects_read']:,} of {source['objects']:,} objects, "
-            f"{size(source['bytes_read'])} of {size(source['bytes'])}, {counted(source['rows_read'], 'row')}"
+            f"{size(source['bytes_read'])} of {size(source['bytes'])}, {count_noun(source['rows_read'], 'row')}"
         )
         for each in source["skipped"]:
             click.echo(f"  without {each['objects']:,} objects, {size(each['bytes'])}: {printable(each['why'])}")

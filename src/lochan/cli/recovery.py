@@ -6,7 +6,7 @@ import click
 
 from lochan.cli import exit_codes
 from lochan.cli.output import progress
-from lochan.cli.output.records import cell, counted, show_line, show_record, show_records, size_cell
+from lochan.cli.output.records import cell, count_noun, show_line, show_record, show_records, size_cell
 from lochan.cli.target import repository_uri
 from lochan.cli.verb import verb
 
@@ -35,7 +35,7 @@ def fsck_command(repositories: tuple[str, ...], data: bool, repair: bool, form: 
 
     names = _names(repositories)
     config = configuration()
-    with progress.counted("fsck", "files listed and read", visible=form != "json") as seen:
+    with progress.count_progress("fsck", "files listed and read", visible=form != "json") as seen:
         result = run(config, fsck(config, names, data=data, repair=repair, progress=seen))
     if form == "json":
         show_record(result.as_json(), form)
@@ -48,7 +48,7 @@ def fsck_command(repositories: tuple[str, ...], data: bool, repair: bool, form: 
 def _show_findings(result: "FsckResult") -> None:
     for each in result.findings:
         click.echo(_finding(each))
-    checked = f"checked {counted(result.files, 'file')} of {counted(result.repositories, 'repository')}"
+    checked = f"checked {count_noun(result.files, 'file')} of {count_noun(result.repositories, 'repository')}"
     checked = checked.replace("repositorys", "repositories")
     found = f"{result.damaged:,} damaged" if result.damaged else "nothing is damaged"
     if result.repaired:
@@ -149,7 +149,7 @@ def _show_scrub(result: "ScrubResult") -> None:
     for each in result.damaged:
         click.echo(_finding(each))
     ended = f"round {result.rounds:,} is complete" if result.complete else "the next scrub goes on from here"
-    read = f"read {counted(result.files, 'file')}, {size_cell(result.bytes)}"
+    read = f"read {count_noun(result.files, 'file')}, {size_cell(result.bytes)}"
     click.echo(f"{cell(result.repository)}: {read}; {ended}")
 
 

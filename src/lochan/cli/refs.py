@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import SHORT, all_records, counted, printable, show_answer, show_records, title
+from lochan.cli.output.records import SHORT, all_records, count_noun, printable, show_answer, show_records, title
 from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
 def _more(rule: dict[str, Any]) -> str:
     """What a rule asks for beside what it blocks."""
     mergers = f"merged by {', '.join(rule['mergers'])}" if rule["mergers"] else ""
-    needs = [counted(rule["approvals"], "approval")] if rule["approvals"] else []
+    needs = [count_noun(rule["approvals"], "approval")] if rule["approvals"] else []
     needs += [f"check {name}" for name in rule["checks"]] + (["stale approvals count"] if rule["keep_stale"] else [])
     pull = " with ".join(["pull requests", ", ".join(needs)] if needs else ["pull requests"]) if rule["pull"] else ""
     return "; ".join(each for each in (mergers, "linear" if rule["linear"] else "", pull) if each)

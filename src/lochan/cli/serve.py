@@ -105,25 +105,25 @@ async def _check_keys(config: Config) -> str:
 
     async with open_engine_lake(config) as lake:
         access = lake.open_access()
-        admin_credentials(access, *_given())
+        admin_credentials(access, *_given_admin())
         for id in await check_encryption(access):
             click.echo(f"the secret of access key {id} cannot be decrypted, so it cannot be used", err=True)
-        needs_setup = not any(_given()) and (await access.state()).is_empty()
+        needs_setup = not any(_given_admin()) and (await access.state()).is_empty()
         return access.ids.access_key_secret() if needs_setup else ""
 
 
 async def _admin(config: Config) -> "NewAccessKey | None":
     """Made with the key that was given, if one was and the lake has no user."""
-    if not any(_given()):
+    if not any(_given_admin()):
         return None
     from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
     async with open_engine_lake(config) as lake:
-        return await ensure_admin(lake.open_access(), *_given(), actor=actor(config))
+        return await ensure_admin(lake.open_access(), *_given_admin(), actor=actor(config))
 
 
-def _given() -> tuple[str, str]:
+def _given_admin() -> tuple[str, str]:
     return os.environ.get(ADMIN_ID, ""), os.environ.get(ADMIN_SECRET, "")
 
 

@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.options import engine_options, job_options
 from lochan.cli.output.progress import StageBar
-from lochan.cli.output.records import counted, show_answer, show_record, show_records, size_cell
+from lochan.cli.output.records import count_noun, show_answer, show_record, show_records, size_cell
 from lochan.cli.target import Target, prefix_uri, repository_uri, work_on
 from lochan.cli.verb import verb
 
@@ -41,8 +41,8 @@ def dedupe_command(
     if form == "json":
         show_record(found.as_json(), form)
         return
-    what = f"{counted(found.duplicates, 'block')}, {size_cell(found.duplicate_bytes)}"
-    of = f"{counted(found.blocks, 'block')}, {size_cell(found.bytes)}"
+    what = f"{count_noun(found.duplicates, 'block')}, {size_cell(found.duplicate_bytes)}"
+    of = f"{count_noun(found.blocks, 'block')}, {size_cell(found.bytes)}"
     click.echo(f"{'could be saved' if report else 'saved'}: {what}, of {of}")
     if found.duplicates:
         click.echo(f"  {size_cell(found.freed_bytes)} by the next garbage collection")
@@ -80,11 +80,11 @@ def repack_command(repository: str, below: float, dry_run: bool, form: str) -> N
         show_record(found.as_json(), form)
         return
     click.echo(
-        f"{'would rewrite' if dry_run else 'rewrote'} {counted(found.files, 'file')}, {size_cell(found.bytes)}: "
+        f"{'would rewrite' if dry_run else 'rewrote'} {count_noun(found.files, 'file')}, {size_cell(found.bytes)}: "
         f"{size_cell(found.copied_bytes)} copied, {size_cell(found.freed_bytes)} freed by the next garbage collection"
     )
     if found.left:
-        click.echo(f"  {counted(found.left, 'file')} left: a block has no SHA-256 to compare it with")
+        click.echo(f"  {count_noun(found.left, 'file')} left: a block has no SHA-256 to compare it with")
     _show_damaged(found.damaged)
 
 
@@ -99,7 +99,7 @@ def dangling_command(repository: str, form: str) -> None:
     if form == "json":
         show_record(found.as_json(), form)
     else:
-        click.echo(f"checked {counted(found.checked, 'block')}: {len(found.blocks):,} dangling")
+        click.echo(f"checked {count_noun(found.checked, 'block')}: {len(found.blocks):,} dangling")
         if found.blocks:
             rows = [{**each.as_json(), "paths": ", ".join(each.paths)} for each in found.blocks]
             show_records(rows, form, columns=("reason", "size", "address", "paths"))
@@ -117,7 +117,7 @@ def coalesce_command(where: str, form: str) -> None:
     """
     uri = prefix_uri(where)
     made = work_on(uri, lambda target: target.repository.storage.coalesce(uri.ref, uri.path))
-    text = f"wrote {counted(made.objects, 'object')} as one file each, {size_cell(made.bytes)}"
+    text = f"wrote {count_noun(made.objects, 'object')} as one file each, {size_cell(made.bytes)}"
     show_answer(made.as_json(), form, text)
     if form != "json":
         for each in made.left[:_SHOWN]:

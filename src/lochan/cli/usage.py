@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import counted, show_answer, show_record, show_records
+from lochan.cli.output.records import count_noun, show_answer, show_record, show_records
 
 if TYPE_CHECKING:
     from lochan.api.usage import UsageCompactResult, UsageStatus
@@ -50,6 +50,6 @@ def compact_command(keep_days: float | None, form: str) -> None:
 
     kept = keep_days or configuration().settings.usage.keep_days
     done: UsageCompactResult = on_lake(lambda lake: lake.compact_usage(kept))
-    merged = f"{counted(done.files, 'file')} of {counted(done.days, 'day')}"
-    text = f"compacted {merged}, {counted(done.rows, 'row')}; deleted {counted(done.deleted_days, 'day')}"
+    merged = f"{count_noun(done.files, 'file')} of {count_noun(done.days, 'day')}"
+    text = f"compacted {merged}, {count_noun(done.rows, 'row')}; deleted {count_noun(done.deleted_days, 'day')}"
     show_answer(done.as_json(), form, "\n".join([text, *(f"cannot be read: {each.why}" for each in done.gaps)]))

@@ -21,7 +21,7 @@ def verb(name: str, *examples: str, changes: bool = False, form: bool = True) ->
     """A verb that `changes` something takes an idempotency key. One with a `form` prints a table or JSON."""
 
     def declare(function: Callable[..., object]) -> click.Command:
-        command = click.command(name, help=cleandoc(function.__doc__ or "") + _shown(examples))(function)
+        command = click.command(name, help=cleandoc(function.__doc__ or "") + _format_examples(examples))(function)
         taken = {each for parameter in command.params for each in parameter.opts}
         command.params += [key_option(alias="--key" not in taken)] if changes else []
         command.params += [format_option()] if form else []
@@ -30,7 +30,7 @@ def verb(name: str, *examples: str, changes: bool = False, form: bool = True) ->
     return declare
 
 
-def _shown(examples: tuple[str, ...]) -> str:
+def _format_examples(examples: tuple[str, ...]) -> str:
     title = "Example" if len(examples) == 1 else "Examples"
     return "\n\n\b\n" + "\n  ".join([f"{title}:", *examples])
 

@@ -13,9 +13,9 @@ def store_options(config: Config, url: str, env: Mapping[str, str]) -> dict[str,
         case "s3":
             return _s3(config, env)
         case "gs":
-            return _given({option: config[key] for option, key in _GOOGLE.items()})
+            return _given_options({option: config[key] for option, key in _GOOGLE.items()})
         case "az":
-            return _given({option: config[key] for option, key in _AZURE.items()})
+            return _given_options({option: config[key] for option, key in _AZURE.items()})
         case _:
             return {}
 
@@ -50,13 +50,13 @@ _Table = Mapping[str, tuple[str, tuple[str, ...]]]
 def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
     """An identity is taken whole from the first place that has one, never half from here and half from there."""
     identity = (
-        _configured(config, _S3_KEYS)
-        or _configured(config, _S3_PROFILE)
+        _configured_options(config, _S3_KEYS)
+        or _configured_options(config, _S3_PROFILE)
         or _from_environment(env, _S3_KEYS)
         or _from_environment(env, _S3_PROFILE)
     )
     region = {"region": config.settings.blockstore.s3.region}
-    return {**region, **_from_environment(env, _S3), **_configured(config, _S3), **identity}
+    return {**region, **_from_environment(env, _S3), **_configured_options(config, _S3), **identity}
 
 
 def storage_options(config: Config, url: str, profile: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -77,16 +77,16 @@ def with_options(configured: Mapping[str, str], given: Mapping[str, str]) -> dic
     return {**{name: value for name, value in configured.items() if name not in left_out}, **given}
 
 
-def _configured(config: Config, table: _Table) -> dict[str, str]:
-    return _given({option: config[key] for option, (key, _) in table.items() if config.is_set(key)})
+def _configured_options(config: Config, table: _Table) -> dict[str, str]:
+    return _given_options({option: config[key] for option, (key, _) in table.items() if config.is_set(key)})
 
 
 def _from_environment(env: Mapping[str, str], table: _Table) -> dict[str, str]:
     found = {option: next((env[name] for name in names if env.get(name)), None) for option, (_, names) in table.items()}
-    return _given(found)
+    return _given_options(found)
 
 
-def _given(options: Mapping[str, object]) -> dict[str, str]:
+def _given_options(options: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in options.items() if value is not None}
 
 

@@ -90,12 +90,12 @@ def _head(git: Path) -> str:
             if (place / ref).is_file():
                 found = _text(place / ref).strip()
                 return found if _COMMIT.fullmatch(found) else ""
-        return next((found for place in places if (found := _packed(place / "packed-refs", ref))), "")
+        return next((found for place in places if (found := _packed_ref(place / "packed-refs", ref))), "")
     except (OSError, ValueError):
         return ""
 
 
-def _packed(file: Path, ref: str) -> str:
+def _packed_ref(file: Path, ref: str) -> str:
     if not file.is_file():
         return ""
     with file.open() as lines:

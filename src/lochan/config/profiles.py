@@ -44,7 +44,7 @@ def encode(profiles: Mapping[str, Profile]) -> str:
     return msgspec.json.format(msgspec.json.encode(profiles)).decode() + "\n"
 
 
-def named(profiles: Mapping[str, Profile], name: str) -> Profile:
+def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
     """Raises NotFound."""
     if name not in profiles:
         known = f"there are {', '.join(sorted(profiles))}" if profiles else "`lochan login URL` makes one"

@@ -19,7 +19,7 @@ _SIZE_BYTES_MAX = 1 << 20  # what people write is a page or two; a file this lar
 def compose(path: Path, file: str, what: str) -> yaml.Node | None:
     """The root of the file, which messages call `file`, and say of it that it is no `what`; None: it is empty. Raises
     NotFound, Invalid, Refused."""
-    return _composed(file, _text(path, file, what), what)
+    return _compose(file, _text(path, file, what), what)
 
 
 def where(file: str, node: yaml.Node) -> str:
@@ -59,7 +59,7 @@ def _text(path: Path, file: str, what: str) -> str:
         raise Invalid(f"{file}, line {line}: not UTF-8 text") from None
 
 
-def _composed(file: str, text: str, what: str) -> yaml.Node | None:
+def _compose(file: str, text: str, what: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)  # type: ignore[no-any-return]
     except yaml.MarkedYAMLError as error:

@@ -15,7 +15,7 @@ from lochan.query.output import formats
 from lochan.query.output.arrow_forms import ArrowForms
 from lochan.query.output.columns import Column
 from lochan.query.output.formats import rows
-from lochan.query.output.typed import typed, typed_batches, typed_schema
+from lochan.query.output.typed import typed_batch, typed_batches, typed_schema
 
 _SHOWN_MAX = 20  # rows in a notebook
 
@@ -98,7 +98,7 @@ class Result(ArrowForms):
             return None
         try:
             names = typed_schema(self.row).names
-            shown = [] if first is None else typed(first.slice(0, _SHOWN_MAX), self.row).to_pylist()
+            shown = [] if first is None else typed_batch(first.slice(0, _SHOWN_MAX), self.row).to_pylist()
         except Refused:
             return None
         more = first is not None and first.num_rows > _SHOWN_MAX

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.clock import Clock
 from lochan.engines.choice import SPARK, engine_of_query
 from lochan.engines.duckdb.files import gone_error
-from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_time
+from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled_error, out_of_time
 from lochan.engines.duckdb.run import Run, WorkFolders, start
 from lochan.engines.query_context import QueryContext
 from lochan.engines.result import Result, Stats
@@ -25,7 +25,7 @@ from lochan.errors import Gone, Invalid, Refused
 from lochan.formats.record import Actor
 from lochan.pools.kinds import INT, OBJECT, STRING
 from lochan.query import ast
-from lochan.query.checkpoint import checked_by
+from lochan.query.checkpoint import check_with
 from lochan.query.output.columns import Column
 from lochan.query.prepare import Prepared, prepare
 from lochan.query.sources.catalog import EVERYTHING, Permits
@@ -71,7 +71,7 @@ class _Limit:
 
     def __call__(self) -> None:
         if not self._options.alive():
-            raise cancelled()
+            raise cancelled_error()
         if self._until is not None and self._clock.boot() > self._until:
             raise out_of_time(self._options.limits)
 
@@ -116,7 +116,7 @@ async def _run_query(at: QueryContext, text: str, options: RunOptions) -> Result
 async def _begin(at: QueryContext, text: str, options: RunOptions) -> tuple[Prepared, str, Run | SparkRun]:
     work = WorkFolders()
     try:
-        with checked_by(_Limit(at.clock, options)):
+        with check_with(_Limit(at.clock, options)):
             plan = await prepare_query(at, text, options, work)
             try:
                 if options.reads_only and plan.plan.load is not None:

@@ -41,8 +41,8 @@ def hash_one(path: str) -> int:
     data = path.encode()
     hashed = len(data)
     for at in range(0, len(data), _WORD):
-        hashed = _mixed(hashed ^ int.from_bytes(data[at : at + _WORD], "little"))
-    return _mixed(hashed)
+        hashed = _mix(hashed ^ int.from_bytes(data[at : at + _WORD], "little"))
+    return _mix(hashed)
 
 
 def hash_all(paths: pa.StringArray) -> Hashes:
@@ -83,7 +83,7 @@ def _words(data: pa.Buffer | None, first: int, last: int) -> Hashes:
     return np.ndarray((last - first + 1,), dtype="<u8", buffer=b"".join((texts, bytes(_WORD))), strides=(1,))
 
 
-def _mixed(value: int) -> int:
+def _mix(value: int) -> int:
     value = value * _FACTOR & _ALL
     return value ^ value >> 29
 

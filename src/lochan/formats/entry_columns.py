@@ -28,7 +28,7 @@ class EntryColumns:
         self.address = _texts(spans.field(0))
         self.offset = _numbers(spans.field(1))
         self.block_size = _numbers(spans.field(2))
-        self.sha256 = _fixed(_Bytes(spans.field(3))) or _Bytes(spans.field(3))
+        self.sha256 = _fixed_bytes(_Bytes(spans.field(3))) or _Bytes(spans.field(3))
         self.size = _numbers(batch.column("size"))
         self.checksum = _Texts(batch.column("checksum"))
         self.etag = _texts(batch.column("etag"))
@@ -125,7 +125,7 @@ class _OneText:
 
 def _texts(array: pa.Array) -> "_Texts | _FixedTexts | _OneText":
     texts = _Texts(array)
-    fixed = _fixed(texts)
+    fixed = _fixed_bytes(texts)
     if fixed is None:
         return texts
     first, last = texts.at(0), texts.at(len(array) - 1)
@@ -134,7 +134,7 @@ def _texts(array: pa.Array) -> "_Texts | _FixedTexts | _OneText":
     return _FixedTexts(fixed._data, fixed._first, fixed._width)
 
 
-def _fixed(values: _Bytes) -> _FixedBytes | None:
+def _fixed_bytes(values: _Bytes) -> _FixedBytes | None:
     """None: they have several lengths."""
     offsets = np.frombuffer(values._offsets, np.int32)
     widths = np.diff(offsets)

@@ -89,25 +89,27 @@ def read(change: RecordChange) -> Event | None:
     return msgspec.msgpack.decode(change.payload, type=known)
 
 
-def named(change: RecordChange) -> dict[str, Any]:
+def event_fields(change: RecordChange) -> dict[str, Any]:
     """The fields of an event by their names, at all levels, without secrets. On the disk structs are arrays, because
     their names would take more room than their values."""
     event = read(change)
-    found = _named(msgspec.msgpack.decode(change.payload) if event is None else event)
+    found = _field_value(msgspec.msgpack.decode(change.payload) if event is None else event)
     assert isinstance(found, dict), "an event is a map of its fields"
     return found
 
 
-def _named(value: Any) -> Any:
+def _field_value(value: Any) -> Any:
     match value:
         case msgspec.Struct():
-            return {name: _named(getattr(value, name)) for name in value.__struct_fields__ if name not in _SECRETS}
+            return {
+                name: _field_value(getattr(value, name)) for name in value.__struct_fields__ if name not in _SECRETS
+            }
         case bytes() | msgspec.Raw():
             return bytes(value).hex()
         case dict():
-            return {key: _named(each) for key, each in value.items() if key not in _SECRETS}
+            return {key: _field_value(each) for key, each in value.items() if key not in _SECRETS}
         case list() | tuple():
-            return [_named(each) for each in value]
+            return [_field_value(each) for each in value]
     return value
 
 

@@ -155,12 +155,12 @@ def _batches(open: Callable[[], pa.NativeFile], form: PartFormat) -> Iterator[pa
         for stripe in range(file.nstripes):
             yield from pa.Table.from_batches([file.read_stripe(stripe)]).to_batches(BATCH_ROWS)
         return
-    stream = _unpacked(open, form)
+    stream = _open_unpacked(open, form)
     if form.format == NDJSON:
         read = pyarrow.json.ReadOptions(block_size=_BLOCK_BYTES)
         yield from pyarrow.json.open_json(stream, read_options=read)
         return
-    columns = form.columns or _header(_unpacked(open, form))
+    columns = form.columns or _header(_open_unpacked(open, form))
     read = pyarrow.csv.ReadOptions(
         column_names=list(columns), skip_rows=0 if form.columns else 1, block_size=_BLOCK_BYTES
     )
@@ -169,7 +169,7 @@ def _batches(open: Callable[[], pa.NativeFile], form: PartFormat) -> Iterator[pa
     yield from pyarrow.csv.open_csv(stream, read_options=read, convert_options=texts)
 
 
-def _unpacked(open: Callable[[], pa.NativeFile], form: PartFormat) -> pa.NativeFile:
+def _open_unpacked(open: Callable[[], pa.NativeFile], form: PartFormat) -> pa.NativeFile:
     return pa.CompressedInputStream(open(), "gzip") if form.packed else open()
 
 
@@ -196,13 +196,13 @@ def _files(batch: pa.RecordBatch, form: PartFormat, what: str) -> pa.Table:
     key = key.cast(pa.string())
     if key.null_count or size.null_count or (pc.min(size).as_py() or 0) < 0:
         raise Invalid(f"{what} lists an object without a key, or without a size", hint=_LIES)
-    etag = unquoted(found["etag"].cast(pa.string()))
+    etag = unquote_etags(found["etag"].cast(pa.string()))
     if etag.null_count or (pc.min(pc.binary_length(etag)).as_py() == 0):
         raise Invalid(f"{what} lists an object without an ETag", hint=_LIES)
     count = len(key)
     columns = [
         found["bucket"].cast(pa.string()) if "bucket" in found else pa.nulls(count, pa.string()),
-        _decoded(key, what) if form.encoded else key,
+        _decode_keys(key, what) if form.encoded else key,
         size,
         etag,
         _times(found["mtime"], what) if "mtime" in found else pa.array([0] * count, pa.int64()),
@@ -210,7 +210,7 @@ def _files(batch: pa.RecordBatch, form: PartFormat, what: str) -> pa.Table:
     return pa.table(columns, schema=PART_SCHEMA)
 
 
-def unquoted(etags: pa.StringArray) -> pa.StringArray:
+def unquote_etags(etags: pa.StringArray) -> pa.StringArray:
     """Without the quotes that HTTP puts around them. Most lists have none, and to look for one takes a tenth of the
     time that cutting every text takes."""
     _, offsets, data = etags.buffers()
@@ -247,7 +247,7 @@ def _numbers(column: pa.Array, what: str, name: str) -> pa.Array:
         raise Invalid(f"{what}: a {name} is no whole number: {error}", hint=_LIES) from error
 
 
-def _decoded(keys: pa.Array, what: str) -> pa.Array:
+def _decode_keys(keys: pa.Array, what: str) -> pa.Array:
     """Only keys that have an escape are looked at one by one. Raises Invalid for an escape that is no UTF-8."""
     if not pc.any(pc.match_substring_regex(keys, "[%+]")).as_py():
         return keys

@@ -163,10 +163,10 @@ def _feed(digest: Any, sides: Sequence[pa.Array], stretches: Stretches) -> None:
     kind = sides[0].type
     if pa.types.is_int64(kind):
         numbers = [side.to_numpy() for side in sides]
-        digest.update(np.ascontiguousarray(_joined(numbers, stretches), "<i8"))
+        digest.update(np.ascontiguousarray(_join(numbers, stretches), "<i8"))
     elif pa.types.is_map(kind):
         ends = [side.offsets.to_numpy() if len(side) else np.zeros(1, np.int32) for side in sides]
-        digest.update(np.ascontiguousarray(_joined([np.diff(each) for each in ends], stretches), "<u4"))
+        digest.update(np.ascontiguousarray(_join([np.diff(each) for each in ends], stretches), "<u4"))
         inner = stretches.inner(ends)
         _feed(digest, [side.keys for side in sides], inner)
         _feed(digest, [side.items for side in sides], inner)
@@ -181,13 +181,13 @@ def _feed_texts(digest: Any, sides: Sequence[pa.Array], stretches: Stretches) ->
         whole = np.zeros(1, np.int32) if offsets is None or not len(side) else np.frombuffer(offsets, np.int32)
         ends.append(whole[side.offset : side.offset + len(side) + 1] if len(side) else whole[:1])
         views.append(memoryview(b"") if data is None else memoryview(data))
-    digest.update(np.ascontiguousarray(_joined([np.diff(each) for each in ends], stretches), "<u4"))
+    digest.update(np.ascontiguousarray(_join([np.diff(each) for each in ends], stretches), "<u4"))
     texts = stretches.inner(ends).listed
     for start in range(0, len(texts), _JOINED):
         digest.update(b"".join([views[which][low:high] for which, low, high in texts[start : start + _JOINED]]))
 
 
-def _joined(sides: Sequence[npt.NDArray[Any]], stretches: Stretches) -> npt.NDArray[Any]:
+def _join(sides: Sequence[npt.NDArray[Any]], stretches: Stretches) -> npt.NDArray[Any]:
     return np.concatenate([sides[which][low:high] for which, low, high in stretches.listed])
 
 

@@ -121,7 +121,7 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
         file = pq.ParquetFile(pa.BufferReader(data))
         table = check(file.read(use_threads=False).cast(RUN_SCHEMA))  # one chunk, however many row groups
     except (pa.ArrowException, OSError, ValueError, Invalid) as error:
-        raise _broken(what, error) from error
+        raise _corrupt_error(what, error) from error
     paths = column(table, "path")
     found = RunHead(head_stated.format, len(table), tombstones(table), paths[0].as_py(), paths[-1].as_py())
     if found != head_stated:
@@ -149,7 +149,7 @@ def decode_groups(data: bytes | pa.Buffer, what: str) -> Iterator[pa.Table]:
         try:
             table = check(file.read_row_group(number, use_threads=False).cast(RUN_SCHEMA))
         except (pa.ArrowException, OSError, ValueError, Invalid) as error:
-            raise _broken(what, error) from error
+            raise _corrupt_error(what, error) from error
         paths = column(table, "path")
         least, greatest = paths[0].as_py(), paths[-1].as_py()
         if count and least <= last:
@@ -168,7 +168,7 @@ def head(data: bytes | pa.Buffer, what: str) -> Summary:
     try:
         metadata = pq.read_metadata(pa.BufferReader(data)).metadata or {}
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is not UTF-8
-        raise _broken(what, error) from error
+        raise _corrupt_error(what, error) from error
     if not {_HEAD, _BLOOM, _BODY, _FOOTER} <= metadata.keys():
         raise Corrupt(f"{what} is not a run: its footer lacks the head of one", hint=_RESTORE)
     if _sum_of_footer(memoryview(data)[-footer_bytes(data) :].tobytes(), metadata[_FOOTER]) != metadata[_FOOTER]:
@@ -345,7 +345,7 @@ def _sum_of_footer(footer: bytes, stated: bytes) -> bytes:
     return sha256(footer[:at] + _UNKNOWN + footer[at + len(stated) :]).hexdigest().encode()
 
 
-def _broken(what: str, error: Exception) -> Corrupt:
+def _corrupt_error(what: str, error: Exception) -> Corrupt:
     return Corrupt(f"{what} cannot be read: {error}", hint=_RESTORE)
 
 

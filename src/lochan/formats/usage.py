@@ -138,22 +138,22 @@ def encode_json(value: msgspec.Struct) -> bytes:
 
 def decode_note(data: bytes, name: str) -> Note:
     """Raises Corrupt, FutureFormat."""
-    return _decoded(data, name, Note, ROWS_VERSION)
+    return _decode(data, name, Note, ROWS_VERSION)
 
 
 def decode_mark(data: bytes, name: str) -> Mark:
-    return _decoded(data, name, Mark)
+    return _decode(data, name, Mark)
 
 
 def decode_gap(data: bytes, name: str) -> Gap:
-    return _decoded(data, name, Gap)
+    return _decode(data, name, Gap)
 
 
 def decode_aged(data: bytes) -> AgedLog:
-    return _decoded(data, AGED, AgedLog)
+    return _decode(data, AGED, AgedLog)
 
 
-def _decoded(data: bytes, name: str, type: type[json_file.T], newest: int = VERSION) -> json_file.T:
+def _decode(data: bytes, name: str, type: type[json_file.T], newest: int = VERSION) -> json_file.T:
     found = json_file.unseal(data, name, _HINT)
     if found.fields.get("format") not in (None, *range(1, newest + 1)):
         raise FutureFormat(f"{name} has format version {found.fields['format']}", hint="upgrade Lochan")

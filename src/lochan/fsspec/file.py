@@ -30,7 +30,7 @@ class ObjectReader(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no
         """`etag` is among the options where a file is opened again that was pickled. Raises OSError (ESTALE) if another
         object has come to the path since."""
         if options.pop("etag", opened.etag) != opened.etag:
-            raise _replaced(name)
+            raise _replaced_error(name)
         self._opened = opened
         super().__init__(fs, name, "rb", **{**options, "size": opened.size, "etag": opened.etag})
 
@@ -40,10 +40,10 @@ class ObjectReader(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no
             with os_errors(self.path):
                 return self._opened.read(start, min(end, self.size))
         except FileExistsError as error:
-            raise _replaced(self.path) from error
+            raise _replaced_error(self.path) from error
 
 
-def _replaced(name: str) -> OSError:
+def _replaced_error(name: str) -> OSError:
     return OSError(errno.ESTALE, "the object was replaced since the file was opened", name)
 
 

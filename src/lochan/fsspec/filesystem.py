@@ -19,7 +19,7 @@ from fsspec.utils import isfilelike
 from lochan.api.options import PutOptions
 from lochan.errors import Invalid, NotFound
 from lochan.fsspec.file import ObjectFileWriter, ObjectReader
-from lochan.fsspec.location import Location, located, object_at
+from lochan.fsspec.location import Location, object_at, parse_location
 from lochan.fsspec.os_errors import os_errors
 from lochan.fsspec.transaction import BranchTransaction
 
@@ -98,7 +98,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     # --- looking -----------------------------------------------------------------------------------------------------
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         """Lists the repositories of the lake, the branches and tags of a repository, or the objects of a folder."""
-        at = located(self._strip_protocol(path))
+        at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             found = list(self._listed(at))
         return found if detail else [each["name"] for each in found]
@@ -124,7 +124,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             yield _file(at, ref.stat(at.path))
 
     def info(self, path: str, **_: Any) -> Entry:
-        at = located(self._strip_protocol(path))
+        at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             if at.path:
                 return self._found(at)
@@ -156,7 +156,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **_: Any
     ) -> Any:
         """One listing of all that is below, however deep."""
-        at = located(self._strip_protocol(path))
+        at = parse_location(self._strip_protocol(path))
         if not at.ref or maxdepth is not None:
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail)
         found: dict[str, Entry] = {}
@@ -251,7 +251,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def get_file(
         self, rpath: str, lpath: Any = None, callback: Callback = DEFAULT_CALLBACK, outfile: Any = None, **_: Any
     ) -> None:
-        at = located(self._strip_protocol(rpath))
+        at = parse_location(self._strip_protocol(rpath))
         into = outfile if outfile is not None else lpath if isfilelike(lpath) else None
         if into is None and self.isdir(at.name):
             Path(fspath(lpath)).mkdir(parents=True, exist_ok=True)
@@ -262,9 +262,9 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             if into is None:
                 Path(fspath(lpath)).parent.mkdir(parents=True, exist_ok=True)
                 with Path(fspath(lpath)).open("wb") as file:
-                    _copied(opened.stream(), file, callback)
+                    _copy_pieces(opened.stream(), file, callback)
             else:
-                _copied(opened.stream(), into, callback)
+                _copy_pieces(opened.stream(), into, callback)
 
     def put_file(
         self, lpath: Any, rpath: str, callback: Callback = DEFAULT_CALLBACK, mode: str = "overwrite", **_: Any
@@ -303,7 +303,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
         """Within a repository no byte is moved, also from another branch or a tag."""
-        source, target = located(self._strip_protocol(path1)), object_at(self._strip_protocol(path2))
+        source, target = parse_location(self._strip_protocol(path1)), object_at(self._strip_protocol(path2))
         if not source.path or self.isdir(source.name):
             return  # fsspec names folders too; there are no empty ones
         with os_errors(source.name):
@@ -312,7 +312,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
         """Within a ref it is one change: nobody sees both, or neither."""
         if isinstance(path1, str) and isinstance(path2, str) and maxdepth is None:
-            source, target = located(self._strip_protocol(path1)), located(self._strip_protocol(path2))
+            source, target = parse_location(self._strip_protocol(path1)), parse_location(self._strip_protocol(path2))
             if source == target:
                 return
             if source[:2] == target[:2] and source.path and target.path and not self.isdir(target.name):
@@ -339,7 +339,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     # --- commits -----------------------------------------------------------------------------------------------------
     def commit(self, path: str, message: str, metadata: Mapping[str, str] | None = None) -> Commit:
         """What is staged on the branch `repository/branch`. Raises OSError if nothing is."""
-        at = located(self._strip_protocol(path))
+        at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             if not at.ref or at.path:
                 raise Invalid(f"{path!r} names no branch", hint="give repository/branch")
@@ -372,7 +372,7 @@ def _file(at: Location, found: ObjectInfo) -> Entry:
     }
 
 
-def _copied(pieces: Iterator[bytes], into: Any, callback: Callback) -> None:
+def _copy_pieces(pieces: Iterator[bytes], into: Any, callback: Callback) -> None:
     for piece in pieces:
         into.write(piece)
         callback.relative_update(len(piece))

@@ -26,7 +26,7 @@ class Location(NamedTuple):
         return f"{self.repository}/{self.ref}/{path}"
 
 
-def located(path: str) -> Location:
+def parse_location(path: str) -> Location:
     """REQUIRES: it has no protocol."""
     repository, _, rest = path.lstrip("/").partition("/")
     ref, _, inner = rest.partition("/")
@@ -35,7 +35,7 @@ def located(path: str) -> Location:
 
 def object_at(path: str) -> Location:
     """Raises IsADirectoryError for what can be no object."""
-    found = located(path)
+    found = parse_location(path)
     if not found.path:
         raise IsADirectoryError(errno.EISDIR, "is no object: give lochan://repository/ref/path", path)
     return found

@@ -235,7 +235,7 @@ class HookGate:
         results: list[HookResultRecord] = []
         for each in hooks:
             if dry and each.hook.kind != QUERY:
-                results.append(skipped(each))
+                results.append(skipped_result(each))
             else:
                 results.append(await self.runner.run(each, name, event, id))
         fine = (hook_run.PASSED, hook_run.SKIPPED)
@@ -264,7 +264,7 @@ class HookGate:
         return record
 
 
-def skipped(running: RunningHook) -> HookResultRecord:
+def skipped_result(running: RunningHook) -> HookResultRecord:
     file, hook = running
     return HookResultRecord(file.path, hook.id, hook.kind, hook_run.SKIPPED, "a dry run", name=file.name)
 

@@ -43,7 +43,7 @@ async def judge(
     context: QueryContext, repository: OpenRepository, commit: Commit, text: str, timeout_s: float
 ) -> QueryVerdict:
     """Raises QueryError, LimitReached, and whatever reading raises."""
-    judged = _judged(repository, commit)
+    judged = _judged_repository(repository, commit)
     own = replace(context, catalog=_OwnCatalog(judged), snapshots=Snapshots(), tell=None)
     limits = Limits(_MEMORY_BYTES, timeout_s, threads=2)
     options = RunOptions(engine="duckdb", limits=limits, ref=commit.id, reads_only=True)
@@ -66,7 +66,7 @@ def _read(result: Result) -> QueryVerdict:
     return QueryVerdict(count, False, "\n".join(shown))
 
 
-def _judged(repository: OpenRepository, commit: Commit) -> _JudgedRepository:
+def _judged_repository(repository: OpenRepository, commit: Commit) -> _JudgedRepository:
     made = copy(repository)
     made.__class__ = _JudgedRepository
     assert isinstance(made, _JudgedRepository)

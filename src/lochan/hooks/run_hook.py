@@ -14,7 +14,7 @@ from lochan.formats import hook_run
 from lochan.formats.hook_run import HookResultRecord
 from lochan.hooks.hook_file import PYTHON, QUERY, REF_VERBS, Hook, HookFile
 from lochan.hooks.python_hook import PythonLimits, run_module
-from lochan.versioning.lineage import untraced
+from lochan.versioning.lineage import without_trace
 
 if TYPE_CHECKING:
     from lochan.engines.query_context import QueryContext
@@ -107,7 +107,7 @@ class HookRunner:
 
         if event.commit is None:
             return _Outcome(hook_run.FAILED, "there is no commit to query")
-        with untraced():
+        with without_trace():
             found = await judge(self._lake.queries(), self._repository, event.commit, hook.query, hook.timeout_s)
         if not found.rows:
             return _PASSED

@@ -213,5 +213,5 @@ def _split(url: str) -> _Parts:
     return _Parts(found.scheme, found.hostname, port, found.path, found.query, found.username, found.password)
 
 
-def told(error: LochanError) -> str:
+def describe_error(error: LochanError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message

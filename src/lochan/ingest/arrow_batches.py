@@ -127,7 +127,7 @@ def split_by_shape(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     dividers = {number: found for number, field in enumerate(batch.schema) if (found := _divider(field.type))}
     parts = [_plain(batch, set(dividers))] if dividers else [batch]
     for number, divide in dividers.items():
-        parts = [each for part in parts for each in _divided(part, number, divide)]
+        parts = [each for part in parts for each in _divide_batch(part, number, divide)]
         if len(parts) > _PARTS_MAX:
             return [batch]
     return parts
@@ -143,7 +143,7 @@ def _divider(type: pa.DataType) -> Callable[[pa.Array], Parts | None] | None:
     return _by_names if pa.types.is_map(type) and pa.types.is_string(type.key_type) else None
 
 
-def _divided(
+def _divide_batch(
     batch: pa.RecordBatch, number: int, divide: Callable[[pa.Array], Parts | None]
 ) -> Iterator[pa.RecordBatch]:
     parts = divide(batch.column(number))

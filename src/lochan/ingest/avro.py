@@ -200,10 +200,10 @@ def _blocks(source: _Source, header: Header) -> Iterator[AvroBlock]:
         if count < 0:
             raise source.damaged("a block announces less than no rows")
         if count:
-            yield AvroBlock(count, _unpacked(source, header.codec, data))
+            yield AvroBlock(count, _unpack(source, header.codec, data))
 
 
-def _unpacked(source: _Source, codec: str, data: bytes) -> bytes:
+def _unpack(source: _Source, codec: str, data: bytes) -> bytes:
     most = min(_BLOCK_BYTES_MAX, max(_UNPACKED_BYTES_MIN, RATIO_MAX * len(data)))
     try:
         found = _CODECS[codec](data, most + 1)

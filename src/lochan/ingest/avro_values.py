@@ -112,11 +112,11 @@ def _reader(schema: Any, named: dict[str, Read], space: str) -> Read:
             return _map(_reader(schema["values"], named, space))
         case "enum":
             symbols = list(schema["symbols"])
-            return _remembered(schema, named, space, lambda data: symbols[data.index(len(symbols))])
+            return _remember(schema, named, space, lambda data: symbols[data.index(len(symbols))])
         case "fixed":
             size = int(schema["size"])
-            read = _remembered(schema, named, space, lambda data: data.take(size))
-            return _decimal(schema, read) if schema.get("logicalType") == "decimal" else _encoded(read)
+            read = _remember(schema, named, space, lambda data: data.take(size))
+            return _decimal(schema, read) if schema.get("logicalType") == "decimal" else _encode_base64(read)
         case "bytes" if schema.get("logicalType") == "decimal":
             return _decimal(schema, lambda data: data.take(data.long()))
         case type:
@@ -130,7 +130,7 @@ def _record(schema: Any, named: dict[str, Read], space: str) -> Read:
     def read(data: ValueReader) -> dict[str, Any]:
         return {name: each(data) for name, each in fields}
 
-    _remembered(schema, named, space, read)  # before its fields, because one of them may have this type
+    _remember(schema, named, space, read)  # before its fields, because one of them may have this type
     inner = schema.get("namespace", space)
     fields += [(each["name"], _reader(each["type"], named, inner)) for each in schema["fields"]]
     return read
@@ -171,7 +171,7 @@ def _count(data: ValueReader) -> int:
     return abs(count)
 
 
-def _remembered(schema: Any, named: dict[str, Read], space: str, read: Read) -> Read:
+def _remember(schema: Any, named: dict[str, Read], space: str, read: Read) -> Read:
     name = schema["name"]
     named[name] = named[f"{schema.get('namespace', space)}.{name}"] = read
     return read
@@ -194,7 +194,7 @@ def _decimal(schema: Any, read: Read) -> Read:
     return made
 
 
-def _encoded(read: Read) -> Read:
+def _encode_base64(read: Read) -> Read:
     return lambda data: base64.b64encode(read(data)).decode()
 
 
@@ -209,7 +209,7 @@ _SCALARS: dict[str, Read] = {
     "long": ValueReader.long,
     "float": lambda data: struct.unpack("<f", data.take(4))[0],
     "double": lambda data: struct.unpack("<d", data.take(8))[0],
-    "bytes": _encoded(lambda data: data.take(data.long())),
+    "bytes": _encode_base64(lambda data: data.take(data.long())),
     "string": _text,
 }
 _LOGICAL: dict[str, Callable[[Any], Any]] = {

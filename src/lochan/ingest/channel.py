@@ -189,7 +189,7 @@ class InvalidRows(Exception):
 
 def pack_rows(rows: list[Row]) -> bytes:
     """Raises ValueError, TypeError or RecursionError for a value that no row can hold."""
-    return _encoder.encode(_tagged(rows))
+    return _encoder.encode(_tag(rows))
 
 
 def unpack_rows(data: bytes | memoryview) -> list[Row]:
@@ -200,13 +200,13 @@ def unpack_rows(data: bytes | memoryview) -> list[Row]:
         raise InvalidRows(str(error)) from error
 
 
-def _tagged(value: Any) -> Any:
+def _tag(value: Any) -> Any:
     """Tags decimals and dates, which the encoder would write as texts."""
     match value:
         case dict():
-            return {name: _tagged(each) for name, each in value.items()}
+            return {name: _tag(each) for name, each in value.items()}
         case list():
-            return [_tagged(each) for each in value]
+            return [_tag(each) for each in value]
         case Decimal():
             return msgspec.msgpack.Ext(_DECIMAL, str(value).encode())
         case datetime():
@@ -216,7 +216,7 @@ def _tagged(value: Any) -> Any:
     return value
 
 
-def _decoded(code: int, data: memoryview) -> Any:
+def _decode_tag(code: int, data: memoryview) -> Any:
     text = bytes(data).decode()
     if code == _DECIMAL:
         return Decimal(text)
@@ -226,4 +226,4 @@ def _decoded(code: int, data: memoryview) -> Any:
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Row], ext_hook=_decoded)
+_decoder = msgspec.msgpack.Decoder(list[Row], ext_hook=_decode_tag)

@@ -56,7 +56,7 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
     while True:
         room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # does not fill it with zeros
         room[: len(begin)] = begin
-        end = len(begin) + _filled(stream, room[len(begin) :])
+        end = len(begin) + _fill(stream, room[len(begin) :])
         if end == len(begin):
             break
         cut = _last_end(room[:end])
@@ -77,7 +77,7 @@ def too_long_error(name: str, line: int) -> Invalid:
     )
 
 
-def _filled(stream: Readable, into: memoryview) -> int:
+def _fill(stream: Readable, into: memoryview) -> int:
     """Fills the buffer completely, unless the stream ends. Returns the number of bytes."""
     filled = 0
     while filled < len(into) and (count := stream.readinto(into[filled : filled + _READ_BYTES])):

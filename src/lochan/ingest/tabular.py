@@ -29,7 +29,7 @@ from lochan.pools.layout import Layout, Member, is_typed, lay_out
 from lochan.pools.nullable_shapes import has_column
 from lochan.pools.shape import Array, Maybe, Object, Type, kind_of
 from lochan.pools.time_texts import looks_like
-from lochan.pools.times import format_of, rendered
+from lochan.pools.times import format_of, render_all
 
 BATCH_ROWS = 65_536
 _INT_MAX = (1 << 63) - 1
@@ -74,7 +74,7 @@ def shape_batch(batch: pa.RecordBatch, times: Collection[Path] = ()) -> ShapedBa
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
     for name, column in zip(batch.schema.names, map(plain_column, batch.columns), strict=True):
-        column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
+        column, type = _as_times(column) if (name,) in times else (column, type_of(column.type))
         if type is None or any(path[0] == name and len(path) > 1 for path in times):
             return None
         columns.append((name, column))
@@ -83,14 +83,14 @@ def shape_batch(batch: pa.RecordBatch, times: Collection[Path] = ()) -> ShapedBa
     if shape is None:
         return None
     layout = lay_out([shape])
-    arrays = None if layout.body else _laid_out(layout.members, dict(columns))
+    arrays = None if layout.body else _columns_by_name(layout.members, dict(columns))
     if not arrays:  # a table without columns has no rows
         return None
     schema = pa.schema([(name, array.type) for name, array in arrays])
     return ShapedBatch(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
 
 
-def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
+def _as_times(column: pa.Array) -> tuple[pa.Array, Type | None]:
     """Turns a column of texts that are times into times. The type is None if they do not all have one format."""
     type = type_of(column.type)
     first = next((each.as_py() for each in column if each.is_valid), None) if type == STRING else None
@@ -102,7 +102,7 @@ def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
         times = column.cast(_UTC) if zoned else column.cast(pa.timestamp("us")).cast(pa.int64()).cast(_UTC)
     except pa.ArrowInvalid:
         return column, None
-    same = looks_like(column, format) or pc.all(pc.equal(rendered(times, format), column)).as_py()
+    same = looks_like(column, format) or pc.all(pc.equal(render_all(times, format), column)).as_py()
     return (times, f"time:{format}") if same else (column, None)
 
 
@@ -223,7 +223,7 @@ def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
     return Object(tuple(known))
 
 
-def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
+def _columns_by_name(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
     """The columns by their names in the layout, with decimals as texts. Returns None if the layout keeps anything else
     as text."""
     found = []
@@ -241,7 +241,7 @@ def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list
                 continue
             if alternate.kind == OBJECT:
                 names = [column.type.field(number).name for number in range(column.type.num_fields)]
-                inner = _laid_out(alternate.members, dict(zip(names, column.flatten(), strict=True)))
+                inner = _columns_by_name(alternate.members, dict(zip(names, column.flatten(), strict=True)))
                 if inner is None:
                     return None
                 arrays = [array for _, array in inner]

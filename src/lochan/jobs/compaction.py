@@ -34,7 +34,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, master_of
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, PoolCompactionPlan, planned
+from lochan.jobs.compaction_plan import EVERYTHING, CompactRequest, PoolCompactionPlan, plan_compaction
 from lochan.jobs.compaction_tasks import (
     SAMPLE_SCHEMA,
     MergeGroup,
@@ -51,7 +51,7 @@ from lochan.jobs.compaction_tasks import (
 from lochan.jobs.job_entries import all_entries
 from lochan.jobs.load.shuffle import SPARK_SCHEMA
 from lochan.jobs.messages import PoolTarget, TaskMessage, error_of
-from lochan.jobs.record import JobReporter, recorded
+from lochan.jobs.record import JobReporter, record_job
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
 from lochan.journal.keys import CarriedOut
 from lochan.pools.commit_objects import Swap, committed_objects, replace_objects
@@ -90,13 +90,13 @@ class PoolCompactionResult(NamedTuple):
 Merge = Callable[[PoolCompactionPlan], Awaitable[RewriteResult]]
 
 
-async def compacted_first(repository: OpenRepository, before: CarriedOut) -> PoolCompactionResult:
+async def earlier_compaction(repository: OpenRepository, before: CarriedOut) -> PoolCompactionResult:
     done = await committed_objects(repository, before)
     sizes = _size(done.removed), _size(done.added)
     return PoolCompactionResult(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
 
 
-@once(compacted_first)
+@once(earlier_compaction)
 async def compact(
     repository: OpenRepository,
     branch: str,
@@ -108,24 +108,24 @@ async def compact(
     options: CompactJobOptions = DEFAULT_COMPACT,
 ) -> PoolCompactionResult:
     """Raises NothingToDo, ConcurrentCommit, NotFound for an unknown id, and Refused if Spark does not start."""
-    plan = await planned(repository, branch, request)
+    plan = await plan_compaction(repository, branch, request)
     if engine_for(options.engine, plan.size_bytes, options.spark, options.limits) != SPARK:
         async with held_if_long(repository, "compact", branch, plan.mint, actor=actor) as hold:
-            swap = await merged(plan, partial(_merge_here, repository, at, options.limits))
-            return await landed(repository, branch, swap, message, actor=actor, closes=await hold.closes())
+            swap = await merge_groups(plan, partial(_merge_here, repository, at, options.limits))
+            return await land_swap(repository, branch, swap, message, actor=actor, closes=await hold.closes())
     about = f"{repository.repository.name}@{branch}"
     where = options.spark.where if options.session is None else master_of(options.session)
-    with recorded(repository, "compact", about, actor=actor, where=where) as report:
+    with record_job(repository, "compact", about, actor=actor, where=where) as report:
         await hold_key(repository, actor)
         report.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         target = _target(repository, at.place, plan)
         async with held_open(repository, report.id, plan.mint, branch, actor=actor) as closes:
-            swap = await merged(plan, _merge_on_spark(repository, target, about, options, report))
+            swap = await merge_groups(plan, _merge_on_spark(repository, target, about, options, report))
             report.rows(_rows(swap.added))
-            return await landed(repository, branch, swap, message, actor=actor, closes=closes)
+            return await land_swap(repository, branch, swap, message, actor=actor, closes=closes)
 
 
-async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
+async def merge_groups(plan: PoolCompactionPlan, merge: Merge) -> Swap:
     """Round by round, until nothing is left to merge. What one round made and the next one merged again is in no
     commit, and is left to garbage collection."""
     removed: dict[str, Entry] = {}
@@ -141,7 +141,7 @@ async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
     return Swap([*removed.values()], [*added.values()])
 
 
-async def landed(
+async def land_swap(
     repository: OpenRepository,
     branch: str,
     swap: Swap,
@@ -185,15 +185,15 @@ def _merge_on_spark(
     tag, listener = f"lochan-compact-{report.id}", listener_of(report, options.watch)
 
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
-        work = partial(written, spark, target, plan)
+        work = partial(write_objects, spark, target, plan)
         messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
         report.wrote(sum(message.put_bytes for message in messages))
-        return RewriteResult(removed_by(plan), await all_entries(repository, messages))
+        return RewriteResult(removed_entries(plan), await all_entries(repository, messages))
 
     return merge
 
 
-def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
+def removed_entries(plan: PoolCompactionPlan) -> list[Entry]:
     """Without their facts, which the plan holds already."""
     return [
         msgspec.structs.replace(entry, metadata={})
@@ -202,17 +202,17 @@ def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
     ]
 
 
-def written(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
+def write_objects(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
     """The objects that stand for those of the plan, which nobody knows of yet."""
     ship(spark)
     target = replace(target, limits=task_limits(spark))
     groups = [*groups_of(plan)]
     groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
     whole, tasks = alone(groups), split(groups)
-    messages = run_tasks(frame_of(spark, _encoded(whole)), partial(merge_alone, target)) if whole else []
+    messages = run_tasks(frame_of(spark, _encode(whole)), partial(merge_alone, target)) if whole else []
     if tasks:
         parts = max(group.first + len(group.bounds) for group in groups if not group.alone) + 1
-        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, target), SPARK_SCHEMA)
+        rows = frame_of(spark, _encode(tasks)).mapInArrow(partial(cut, target), SPARK_SCHEMA)
         work = partial(merge_part, target, PartForms.of(groups))
         messages += run_tasks(rows.repartitionById(parts, "part"), work)
     return messages
@@ -223,13 +223,13 @@ def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup
     tasks = split(groups)
     looking = partial(sample, target)
     try:
-        found = frame_of(spark, _encoded(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
+        found = frame_of(spark, _encode(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
         raise error_of(error) from error
-    return [*numbered(groups, found)]
+    return [*number_groups(groups, found)]
 
 
-def numbered(groups: Sequence[MergeGroup], sampled: pa.Table) -> Iterator[MergeGroup]:
+def number_groups(groups: Sequence[MergeGroup], sampled: pa.Table) -> Iterator[MergeGroup]:
     """Each with its bounds, and the parts of all of them with numbers of their own."""
     first = 0
     numbers = sampled["number"].to_numpy()
@@ -259,5 +259,5 @@ def _target(repository: OpenRepository, place: StoreLocation, plan: PoolCompacti
     return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint)
 
 
-def _encoded(tasks: Sequence[MergeTask]) -> list[bytes]:
+def _encode(tasks: Sequence[MergeTask]) -> list[bytes]:
     return [msgspec.msgpack.encode(task) for task in tasks]

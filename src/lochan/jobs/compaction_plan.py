@@ -79,7 +79,9 @@ async def rehearse(repository: OpenRepository, branch: str, request: CompactRequ
     return (await _plan(repository, branch, request)).groups
 
 
-async def planned(repository: OpenRepository, branch: str, request: CompactRequest = EVERYTHING) -> PoolCompactionPlan:
+async def plan_compaction(
+    repository: OpenRepository, branch: str, request: CompactRequest = EVERYTHING
+) -> PoolCompactionPlan:
     """To be made before the first byte is written. Raises NothingToDo, ReadOnly, NotFound for an unknown id."""
     found = await _plan(repository, branch, request)
     if not found.groups:

@@ -30,11 +30,11 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
 from lochan.jobs.compaction_plan import PoolCompactionPlan
-from lochan.jobs.entry_runs import spilled
-from lochan.jobs.load.shuffle import Received, sent
+from lochan.jobs.entry_runs import spill_messages
+from lochan.jobs.load.shuffle import Received, records_to_send
 from lochan.jobs.messages import PoolTarget, PutCounter, TaskMessage, reports_errors
 from lochan.jobs.pool_writer import put
-from lochan.jobs.tasks import shared_out
+from lochan.jobs.tasks import split_entries
 from lochan.pools.facts import Facts, ShapeFacts, from_metadata
 from lochan.pools.forms import Form, Forms
 from lochan.pools.snapshot import Owner, Snapshot
@@ -119,7 +119,7 @@ def split(groups: Iterable[MergeGroup]) -> list[MergeTask]:
         group.task(number, lot)
         for number, group in enumerate(groups)
         if not group.alone
-        for lot in shared_out(group.entries)
+        for lot in split_entries(group.entries)
     ]
 
 
@@ -154,7 +154,7 @@ def merge_alone(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=False) as (_, rewriting):
-                yield from spilled(target, store_written(target, rewriting.written()))
+                yield from spill_messages(target, store_written(target, rewriting.written()))
 
 
 def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,11 +162,11 @@ def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=True) as (session, rewriting):
-                key, rows = _keyed(rewriting, target)
+                key, rows = _key_and_rows(rewriting, target)
                 count = max(_LEAST_ROWS * len(task.entries), _SAMPLE_ROWS * task.rows // max(1, task.group_rows))
                 found = session.table(f"SELECT {key} AS key FROM ({rows}) USING SAMPLE {count} ROWS")
             if len(found):
-                yield _told(task, found["key"].combine_chunks().cast(pa.binary()))
+                yield _sample_batch(task, found["key"].combine_chunks().cast(pa.binary()))
 
 
 def cut(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -174,12 +174,12 @@ def cut(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=True) as (session, rewriting):
-                key, rows = _keyed(rewriting, target)
+                key, rows = _key_and_rows(rewriting, target)
                 part = _part(task.bounds, 0, len(task.bounds))
                 keyed = f"SELECT {key} AS {_KEY}, * FROM ({rows})"
                 for batch in session.stream(f"SELECT {part}, * EXCLUDE {_KEY} FROM ({keyed})", _BATCH):
                     parts = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int32)
-                    yield from sent(batch.select(batch.schema.names[1:]), parts + np.int32(task.first))
+                    yield from records_to_send(batch.select(batch.schema.names[1:]), parts + np.int32(task.first))
 
 
 def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
@@ -193,7 +193,7 @@ def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.Record
         knowledge = Knowledge(_known_forms(Forms(), known))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
-        yield from spilled(target, store_written(target, rewriting.written()))
+        yield from spill_messages(target, store_written(target, rewriting.written()))
 
 
 @contextmanager
@@ -216,7 +216,7 @@ def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple
         yield session, rewriting
 
 
-def _keyed(rewriting: ObjectRewriter, target: PoolTarget) -> tuple[str, str]:
+def _key_and_rows(rewriting: ObjectRewriter, target: PoolTarget) -> tuple[str, str]:
     """The sort key of each row, and the rows: all of a group have one layout."""
     known, [relation] = rewriting.laid_out()
     by = Order(relation.layout, target.settings, known.by_id).by()
@@ -255,7 +255,7 @@ def _known_forms(forms: Forms, known: Iterable[Facts]) -> list[Form]:
     return [forms.of(facts) for facts in known]
 
 
-def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
+def _sample_batch(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
     count = len(keys)
     columns = [pa.repeat(task.group, count), pa.repeat(task.rows / count, count), keys]
     return pa.table(columns, names=_SAMPLE.names).cast(_SAMPLE).combine_chunks().to_batches()[0]

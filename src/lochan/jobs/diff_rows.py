@@ -45,10 +45,10 @@ from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs.load.key_ranges import Parts
-from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, records_to_send
 from lochan.jobs.messages import error_of, reports_errors
-from lochan.jobs.record import recorded
-from lochan.jobs.tasks import frame_of, on_spark, shared_out
+from lochan.jobs.record import record_job
+from lochan.jobs.tasks import frame_of, on_spark, split_entries
 from lochan.store.open import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside_files import OutsideFiles
@@ -90,7 +90,7 @@ async def diff_rows(
     from lochan.engines.spark.session import session_at
 
     about = f"{sides.name(LEFT)} {sides.name(RIGHT)}"
-    with recorded(repository, "diff", about, actor=options.actor, where=options.spark.where) as report:
+    with record_job(repository, "diff", about, actor=options.actor, where=options.spark.where) as report:
         spark = session_at(options.spark, options.limits)
         spark.conf.set("spark.sql.shuffle.partitions", _FEW)
         work = partial(diff_rows_on_spark, spark, at.place, sides, sample=options.sample)
@@ -130,7 +130,7 @@ def diff_rows_on_spark(spark: SparkSession, place: StoreLocation, sides: Sides, 
 
 
 def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -> RowDiff:
-    ask = partial(_asked, spark, found)
+    ask = partial(_query_found, spark, found)
     counts = dict(ask(statements.counts(_FRAME)))
     if counts.keys() & {statements.KEYLESS, statements.REPEATED}:
         check_keys(sides, ask(statements.wrong(_FRAME)))
@@ -141,21 +141,21 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
 def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> DataFrame:
     """Returns the frame of `statements.differences`. Nothing is read yet."""
     ship(spark)
-    tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
+    tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in split_entries(sides.entries[side])]
     buckets = min(max(_BUCKETS_LEAST, sides.size_bytes // _BUCKET_BYTES), _BUCKETS_MOST)
     reading = DiffReading(place.for_others(), replace(sides, entries=((), ())), buckets, task_limits(spark))
     each = frame_of(spark, [msgspec.msgpack.encode(task) for task in tasks])
-    rows = each.mapInArrow(partial(_sent, reading), SPARK_SCHEMA)
-    return rows.repartitionById(buckets, "part").mapInArrow(partial(_found, reading), _FOUND_SCHEMA)
+    rows = each.mapInArrow(partial(_send_lines, reading), SPARK_SCHEMA)
+    return rows.repartitionById(buckets, "part").mapInArrow(partial(_find_differences, reading), _FOUND_SCHEMA)
 
 
-def _sent(reading: DiffReading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _send_lines(reading: DiffReading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """On an executor: the lines of some entries, for their buckets."""
     with reports_errors(), _session(reading) as session:
         for batch in batches:
             for data in batch.column("task").to_pylist():
                 for rows in _lines(reading, _decoder.decode(data)):
-                    yield from sent(rows, _buckets(session, rows, reading))
+                    yield from records_to_send(rows, _buckets(session, rows, reading))
 
 
 def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
@@ -177,7 +177,7 @@ def _buckets(session: DuckSession, rows: pa.RecordBatch, reading: DiffReading) -
     return buckets
 
 
-def _found(reading: DiffReading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _find_differences(reading: DiffReading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """On an executor: what differs among the lines that were sent here."""
     each = iter(records)
     first = next(each, None)
@@ -204,7 +204,7 @@ def _outside(place: StoreLocation, url: str) -> Store:
     return place.at(url).open(clock=SystemClock(), ids=Ids())
 
 
-def _asked(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:
+def _query_found(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:
     return [list(row.values()) for row in spark.sql(statement, found=found).toArrow().to_pylist()]
 
 

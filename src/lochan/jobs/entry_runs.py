@@ -65,12 +65,12 @@ def spilling(write: Write[Target, P]) -> Write[Target, P]:
 
     @wraps(write)
     def small(target: Target, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[TaskMessage]:
-        return spilled(target, write(target, *args, **kwargs))
+        return spill_messages(target, write(target, *args, **kwargs))
 
     return small
 
 
-def spilled(target: RunTarget, messages: Iterable[TaskMessage]) -> Iterator[TaskMessage]:
+def spill_messages(target: RunTarget, messages: Iterable[TaskMessage]) -> Iterator[TaskMessage]:
     """One message of all that fits into it, and one for each run. Raises TaskFailed."""
     held: list[TaskMessage] = []
     size, room = 0, INLINE_BYTES if partition_of_task() < INLINE_TASKS else 0
@@ -94,7 +94,7 @@ def put_run(target: RunTarget, message: TaskMessage) -> TaskMessage:
         entries=(),
         put_bytes=message.put_bytes + size,
         runs=(*message.runs, made),
-        unparsed_times=_added(message.unparsed_times, unparsed_times(message.entries)),
+        unparsed_times=_add_counts(message.unparsed_times, unparsed_times(message.entries)),
     )
 
 
@@ -111,5 +111,5 @@ async def _put(target: RunTarget, entries: tuple[Entry, ...]) -> tuple[EntryRun,
     return EntryRun(ref, sha256(data).digest(), lowest_mint(entries)), len(data)
 
 
-def _added(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+def _add_counts(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
     return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}

@@ -123,11 +123,11 @@ def list_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[Lis
     """Runs that follow each other in path order. A call into the JVM: whoever has an event loop waits for it on a
     thread. Raises Invalid for two files at one path, NotFound if there are none, and what a task raised."""
     from lochan.jobs.messages import error_of
-    from lochan.jobs.spread import cached
+    from lochan.jobs.spread import cache_frame
 
     frame = frame_of(spark, [msgspec.msgpack.encode(task) for task in tasks])
-    listed = frame.mapInArrow(partial(_found, target), _COLUMNS)
-    with cached(listed):
+    listed = frame.mapInArrow(partial(_list_files, target), _COLUMNS)
+    with cache_frame(listed):
         try:
             count = listed.count()
         except Exception as error:  # whatever a JVM comes up with
@@ -145,7 +145,7 @@ def cut_on_spark(spark: SparkSession, target: ImportTarget, runs: Sequence[Entry
     return ListedRanges(write_on_spark(spark, target, range_tasks(runs, STANDARD)), target.mint)
 
 
-def _found(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _list_files(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a task lists."""
     with reports_errors(), asyncio.Runner() as runner:
         clock, ids = SystemClock(), Ids()

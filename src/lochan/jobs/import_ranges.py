@@ -104,12 +104,12 @@ def _run_of(starts: Sequence[int], row: int) -> int:
 def write_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[RangeTask]) -> tuple[RangeRef, ...]:
     """In path order. A call into the JVM: whoever has an event loop waits for it on a thread. Raises Corrupt, Gone."""
     encoded = [msgspec.msgpack.encode(task) for task in tasks]
-    answers = run_on_bytes(spark, partial(_written, target), encoded)
+    answers = run_on_bytes(spark, partial(_write_ranges, target), encoded)
     found = [ref for answer in answers for ref in msgspec.msgpack.decode(answer, type=list[RangeRef])]
     return tuple(sorted(found, key=lambda ref: ref.min_path.encode()))
 
 
-def _written(target: ImportTarget, tasks: Iterable[bytes]) -> Iterator[bytes]:
+def _write_ranges(target: ImportTarget, tasks: Iterable[bytes]) -> Iterator[bytes]:
     """What a task does. If it is done twice, the second writes the same files."""
     with reports_errors(), asyncio.Runner() as runner:
         store = open_on_executor(target.place, SystemClock(), Ids())
@@ -122,7 +122,7 @@ async def _put_ranges(target: ImportTarget, store: Store, task: RangeTask) -> li
     opened: dict[str, pa.Table] = {}
     made = []
     for parts in task.ranges:
-        opened = {part.run.run.file: await _opened(target, store, part.run, opened) for part in parts}
+        opened = {part.run.run.file: await _open_run(target, store, part.run, opened) for part in parts}
         tables = [opened[part.run.run.file].slice(part.start, part.stop - part.start) for part in parts]
         entries = pa.concat_tables(tables).combine_chunks()
         id = ranges.content_id(entries)
@@ -132,7 +132,7 @@ async def _put_ranges(target: ImportTarget, store: Store, task: RangeTask) -> li
     return made
 
 
-async def _opened(target: ImportTarget, store: Store, made: EntryRun, opened: dict[str, pa.Table]) -> pa.Table:
+async def _open_run(target: ImportTarget, store: Store, made: EntryRun, opened: dict[str, pa.Table]) -> pa.Table:
     held = opened.get(made.run.file)
     if held is not None:
         return held

@@ -166,7 +166,7 @@ async def land(
         if not entries.objects and not total.removed and not (replace and under):
             return LandResult("", faults=total.faults, first_faults=total.first_faults, changed=total.changed)
         request = _Landing(branch, message, once, tuple(under) if replace else (), removal, guard, why, closes)
-        return await _landed(repository, request, entries, actor)
+        return await _land(repository, request, entries, actor)
 
 
 class _Landing(NamedTuple):
@@ -188,17 +188,17 @@ class _Landing(NamedTuple):
         return self.message._replace(metadata={**self.message.metadata, **self.once.metadata()})
 
 
-async def _landed(repository: OpenRepository, request: _Landing, entries: JobEntries, actor: Actor) -> LandResult:
+async def _land(repository: OpenRepository, request: _Landing, entries: JobEntries, actor: Actor) -> LandResult:
     once, total = request.once, entries.total
 
     async def compute(on: MoveBase) -> MovePlan:
-        found = None if once is None else found_again(repository.folded().recorded, on.id, once)
+        found = None if once is None else find_commit(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
         for each in request.under:
             await request.guard.check(repository, request.branch, on.id, each)
         await check_present(repository, on, total.removed)
-        return await _planned(repository, request, entries, on)
+        return await _plan(repository, request, entries, on)
 
     try:
         commit = await move(repository, request.branch, request.why, compute, request.commit_message, actor=actor)
@@ -209,7 +209,7 @@ async def _landed(repository: OpenRepository, request: _Landing, entries: JobEnt
     return await LandResult.of(commit, entries)
 
 
-async def _planned(repository: OpenRepository, request: _Landing, entries: JobEntries, on: MoveBase) -> MovePlan:
+async def _plan(repository: OpenRepository, request: _Landing, entries: JobEntries, on: MoveBase) -> MovePlan:
     message = _default_message(request.why, entries.total)
     if request.removal is None:
         gone = await _paths_gone(repository, on, request.under, entries.total.removed)
@@ -232,13 +232,13 @@ def _check_replaced_once(removed: tuple[Entry, ...]) -> None:
         raise Conflict("two tasks have changed rows of one data object", hint="nothing was changed; run it again")
 
 
-async def landed_before(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
+async def earlier_commit(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
     """The commit, if it landed: asked before the work is done, it saves it. That it did not is no promise."""
     refs, _ = await repository.refs()
-    return found_again(refs.recorded, refs.branch(branch).head, once)
+    return find_commit(refs.recorded, refs.branch(branch).head, once)
 
 
-def found_again(look_up: LookUp, head: str, once: BatchName) -> str | None:
+def find_commit(look_up: LookUp, head: str, once: BatchName) -> str | None:
     """The commit of that name in the history of the head.
 
     A job's batches come to a branch in their order. So behind an earlier batch, or behind a head that is older than the

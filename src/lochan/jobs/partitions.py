@@ -37,17 +37,17 @@ def by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[
         yield "", batch
         return
     rest = batch.select([name for name in batch.schema.names if name not in names])
-    numbers, values = _numbered([batch.column(name) for name in names])
+    numbers, values = _number_rows([batch.column(name) for name in names])
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = order[start:end]
         parts = zip(names, values(rows[0]), strict=True)
-        folder = "".join(f"{_escaped(name)}={_text(name, value)}/" for name, value in parts)
+        folder = "".join(f"{_escape(name)}={_text(name, value)}/" for name, value in parts)
         yield folder, rest if len(rows) == rest.num_rows else rest.take(pa.array(rows))
 
 
-def _numbered(columns: Sequence[pa.Array]) -> tuple[Any, Any]:
+def _number_rows(columns: Sequence[pa.Array]) -> tuple[Any, Any]:
     """A number for each row, equal where all of the columns are; and the values of a row."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -63,10 +63,10 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        return _escaped(_time(value))
+        return _escape(_time(value))
     if value in ("", NOTHING):
         raise Invalid(f"{value!r} in the column {name!r} names no folder", hint="replace it by null or by another text")
-    return _escaped(str(value))
+    return _escape(str(value))
 
 
 def _time(value: datetime) -> str:
@@ -76,5 +76,5 @@ def _time(value: datetime) -> str:
     return text.rstrip("0") if "." in text else text
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)

@@ -34,7 +34,7 @@ def write_rows(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterato
     """Rows in typed columns, in any order."""
 
     def fill(loader: Loader) -> None:
-        for batch in joined(batches):
+        for batch in join_batches(batches):
             loader.take_batch(batch)
 
     return write(target, fill)
@@ -55,7 +55,7 @@ def write(
     target: PoolTarget, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
 ) -> Iterator[TaskMessage]:
     """All that `fill` gives the loader. `faults` are told of what is no row, by their own
-    policy. Raises TaskFailed, which `explained` reads."""
+    policy. Raises TaskFailed, which `explain_error` reads."""
     with (
         reports_errors(),
         DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
@@ -74,7 +74,7 @@ def write(
             yield TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
 
 
-def joined(batches: Iterable[pa.RecordBatch], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def join_batches(batches: Iterable[pa.RecordBatch], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Few large ones of many small: each costs the loader a statement of its own, and Spark's are of 10,000 rows."""
     held: list[pa.RecordBatch] = []
     rows = size = 0

@@ -73,7 +73,7 @@ class JobPlace(Protocol):
 
 
 @contextmanager
-def recorded(
+def record_job(
     place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "", id: str = ""
 ) -> Iterator[JobReporter]:
     """`id`: of the job, if it has one already."""
@@ -240,11 +240,11 @@ async def _put_silent(place: JobPlace, record: JobRecord) -> JobRecord:
     """Returns it with what was put through the same store meanwhile, itself too."""
     with suppress(Exception):
         async with asyncio.timeout(_PATIENCE_S):
-            await place.store.put(path_of(record.id), encode(_counted(place, record)))
-    return _counted(place, record)
+            await place.store.put(path_of(record.id), encode(_add_driver_bytes(place, record)))
+    return _add_driver_bytes(place, record)
 
 
-def _counted(place: JobPlace, record: JobRecord) -> JobRecord:
+def _add_driver_bytes(place: JobPlace, record: JobRecord) -> JobRecord:
     counts = counts_of(place.store)
     if counts is None:
         return record

@@ -74,9 +74,9 @@ def by_object(frame: DataFrame) -> DataFrame:
     """A frame of changes as `change_rows` needs it. New rows are spread evenly."""
     from pyspark.sql import functions
 
-    from lochan.jobs.tasks import numbered
+    from lochan.jobs.tasks import number_columns
 
-    rows, names = numbered(frame), frame.columns
+    rows, names = number_columns(frame), frame.columns
     fresh = functions.concat(functions.lit("~"), functions.pmod(functions.hash(*rows.columns), functions.lit(64)))
     together = rows.repartition(functions.coalesce(f"c{OBJECT}", fresh)).sortWithinPartitions(f"c{OBJECT}")
     return together.toDF(*names)
@@ -121,7 +121,7 @@ class _ObjectChanges(NamedTuple):
 
 
 def _change(target: ChangeTarget, object: str, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    changes = _gathered(object, batches)
+    changes = _gather(object, batches)
     if not changes.rows:
         return
     entry = asyncio.run(_entry(target, object))
@@ -139,7 +139,7 @@ def _change(target: ChangeTarget, object: str, batches: Iterable[pa.RecordBatch]
     yield TaskMessage(removed=(entry,), changed=counts)
 
 
-def _gathered(object: str, batches: Iterable[pa.RecordBatch]) -> _ObjectChanges:
+def _gather(object: str, batches: Iterable[pa.RecordBatch]) -> _ObjectChanges:
     found, seen = _ObjectChanges(set(), {}), set[int]()
     for batch in batches:
         for row, operation in zip(batch[ROW].to_pylist(), batch[OPERATION].to_pylist(), strict=True):

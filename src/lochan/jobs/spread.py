@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lochan.jobs.tasks import numbered
+from lochan.jobs.tasks import number_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,21 +21,21 @@ def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = 
     keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
     if not keys:
         return frame
-    rows = numbered(frame)
+    rows = number_columns(frame)
     spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
     return spread.toDF(*schema.names)
 
 
-def sorted_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+def sort_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Within each task, which then writes one file after the other."""
     if not names:
         return frame
     columns = frame.columns
-    return numbered(frame).sortWithinPartitions(*(f"c{columns.index(name)}" for name in names)).toDF(*columns)
+    return number_columns(frame).sortWithinPartitions(*(f"c{columns.index(name)}" for name in names)).toDF(*columns)
 
 
 @contextmanager
-def cached(frame: DataFrame) -> Iterator[None]:
+def cache_frame(frame: DataFrame) -> Iterator[None]:
     """Its rows are kept when they are computed first. If the caller has cached them, nothing changes."""
     from pyspark import StorageLevel
 

@@ -44,19 +44,19 @@ def _typed_rows(table: pa.Table, form: Form, times: Collection[Path]) -> list[Ro
     if form.body:
         return found
     shapes = [form.shapes[id] for id in table[SHAPE_COLUMN].to_pylist()]
-    return [_typed(row, shape, (), times) for row, shape in zip(found, shapes, strict=True)]
+    return [_typed_value(row, shape, (), times) for row, shape in zip(found, shapes, strict=True)]
 
 
-def _typed(value: Any, type: Type, path: Path | None, times: Collection[Path]) -> Any:
+def _typed_value(value: Any, type: Type, path: Path | None, times: Collection[Path]) -> Any:
     """Rows have times as texts, and a text becomes a time again only where the pool says so. `path` is None in
     lists."""
     there = sure(type)
     if value is None:
         return None
     if isinstance(there, Object):
-        return {name: _typed(value[name], of, _below(path, name), times) for name, of in there.fields}
+        return {name: _typed_value(value[name], of, _below(path, name), times) for name, of in there.fields}
     if isinstance(there, Array):
-        return value if there.of is None else [_typed(each, there.of, None, times) for each in value]
+        return value if there.of is None else [_typed_value(each, there.of, None, times) for each in value]
     return _time(value, there, path, times) if kind_of(there) == TIME else value
 
 

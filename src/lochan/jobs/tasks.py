@@ -27,7 +27,7 @@ T = TypeVar("T")
 _AGAIN_S = 0.5
 
 
-def shared_out(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
+def split_entries(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
     """As much as one task reads each time; an entry is never cut."""
     held: list[Entry] = []
     size = 0
@@ -48,7 +48,7 @@ def frame_of(spark: SparkSession, tasks: Sequence[bytes]) -> DataFrame:
     return frame.repartitionById(max(1, len(tasks)), "number")
 
 
-def numbered(frame: DataFrame) -> DataFrame:
+def number_columns(frame: DataFrame) -> DataFrame:
     """Its columns as c0, c1, …: Spark looks for each by its name as for a path, in which dots and backticks mean
     something, and in most sessions without regard to case."""
     return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
@@ -66,7 +66,7 @@ def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
 
     try:
         ship(frame.sparkSession)
-        table = numbered(frame).mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
+        table = number_columns(frame).mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
         raise error_of(error) from error
     return from_table(table)

@@ -60,10 +60,10 @@ async def keep(
             continue
         for branch in rule.branches or (pool.default_branch,):
             own = part_of(actor, f"{pool.id}@{branch}")
-            yield await _kept(at, pool, branch, rule, own, options)
+            yield await _keep(at, pool, branch, rule, own, options)
 
 
-async def _kept(
+async def _keep(
     at: QueryContext, pool: Repository, branch: str, rule: Rule, actor: Actor, options: CompactJobOptions
 ) -> UpkeepResult:
     try:

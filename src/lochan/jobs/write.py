@@ -32,8 +32,8 @@ from lochan.jobs.job_commit import (
     Removal,
     ReplaceGuard,
     already_there,
+    earlier_commit,
     land,
-    landed_before,
 )
 from lochan.jobs.job_entries import job_entries
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, together
@@ -149,15 +149,15 @@ class WriteJob:
         """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
         many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
         unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
-        from lochan.jobs.spread import cached, sorted_by_partition, spread_by_key
+        from lochan.jobs.spread import cache_frame, sort_by_partition, spread_by_key
         from lochan.jobs.tasks import run_tasks
 
         if isinstance(self.target, FilesTarget):
-            return run_tasks(sorted_by_partition(frame, self.target.partition_by), self.write)
+            return run_tasks(sort_by_partition(frame, self.target.partition_by), self.write)
         job = replace(self, target=_with_memory(self.target, task_memory(frame.sparkSession)))
         if isinstance(self.target, ChangeTarget):
             return run_tasks(by_object(frame), job.write)
-        with cached(frame) if spread and cache else nullcontext():
+        with cache_frame(frame) if spread and cache else nullcontext():
             rows = spread_by_key(frame, self.target.settings, parts) if spread else frame
             return run_tasks(rows, job.write)
 
@@ -195,7 +195,7 @@ async def release(lake: JobLake, job: WriteJob) -> None:
         await repository.close()
 
 
-async def landed_by_key(lake: JobLake, request: WriteRequest) -> LandResult | None:
+async def earlier_landing(lake: JobLake, request: WriteRequest) -> LandResult | None:
     """The result of the same request, if it was carried out before: asked before the work is done, it saves it."""
     repository = await lake.open_repository(request.uri.repository)
     try:
@@ -216,14 +216,14 @@ async def land_job(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]
 async def land_silently(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
     """The same, and the result comes to the job's record."""
     assert job.record is not None
-    return await _recorded(land_job(lake, job, messages), partial(end_silent, lake, job.record))
+    return await _report_landing(land_job(lake, job, messages), partial(end_silent, lake, job.record))
 
 
 async def find_batch(lake: JobLake, job: WriteJob, batch: BatchName) -> LandResult | None:
     """The batch of a stream, if it landed before."""
     repository = await lake.open_repository(job.repository)
     try:
-        found = await landed_before(repository, job.ref, batch)
+        found = await earlier_commit(repository, job.ref, batch)
         return None if found is None else LandResult(found, again=True)
     finally:
         await repository.close()
@@ -233,10 +233,10 @@ async def land_batch(lake: JobLake, job: WriteJob, batch: BatchName, messages: S
     """One batch of a stream whose job is begun anew for each of them."""
     stream = sha256(batch.job.encode()).digest()
     landing = land_job(lake, replace(job, once=batch), messages)
-    return await _recorded(landing, partial(add_silent_batch, lake, stream, job.about, job.actor))
+    return await _report_landing(landing, partial(add_silent_batch, lake, stream, job.about, job.actor))
 
 
-async def _recorded(
+async def _report_landing(
     landing: Awaitable[LandResult], report: Callable[[LandResult | Exception], Awaitable[None]]
 ) -> LandResult:
     try:
@@ -269,7 +269,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             actor=job.actor,
             once=job.once,
             replace=job.replace,
-            under=_replaced(job, messages),
+            under=_replaced_folders(job, messages),
             removal=_removal(lake, repository, job),
             guard=job.guard,
             why=job.verb or job.target.verb,
@@ -286,7 +286,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
         await repository.close()
 
 
-def _replaced(job: WriteJob, messages: Sequence[TaskMessage]) -> Sequence[str]:
+def _replaced_folders(job: WriteJob, messages: Sequence[TaskMessage]) -> Sequence[str]:
     return together(messages).folders if job.dynamic else (job.target.prefix,)
 
 
@@ -386,7 +386,9 @@ async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[T
     async with job_entries(repository, messages) as entries:
         if job.replace:
             own = set((await entries.paths()).to_pylist())
-            there = [path for each in _replaced(job, messages) for path in await _paths(repository, job.ref, each)]
+            there = [
+                path for each in _replaced_folders(job, messages) for path in await _paths(repository, job.ref, each)
+            ]
             await workspaces.delete(repository, job.workspace, [path for path in there if path not in own], actor=actor)
         async for table in entries.changes():
             await workspaces.stage(repository, job.workspace, entries_of(table), actor=actor)

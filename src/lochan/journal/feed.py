@@ -174,7 +174,7 @@ def lines(sealed: SealedRecord) -> list[EventLine]:
             entry.actor.source,
             record.journal,
             change.type,
-            events.named(change),
+            events.event_fields(change),
             describe(events.read(change), change.type),
             entry.actor.author,
             ends_record=index == len(changes) - 1,

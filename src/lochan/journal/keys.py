@@ -141,7 +141,7 @@ class CarriedOut(LochanError):
         self.result = result
 
 
-def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
+def with_key(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
     """`request` is everything that distinguishes this request from others. Raises Invalid for an invalid key."""
     if not key:
         return actor
@@ -150,7 +150,7 @@ def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Act
     return KeyedActor(*_of(actor), key, fingerprint, is_new)
 
 
-def keyed_together(actor: Actor, requests: Sequence[Actor]) -> Actor:
+def with_keys(actor: Actor, requests: Sequence[Actor]) -> Actor:
     """Who acts for several requests of one user at once: the changes carry out all of those that have a key. An append
     that finds one of them carried out before raises CarriedOut with its key, and changes nothing."""
     keyed = [each for each in requests if isinstance(each, KeyedActor)]

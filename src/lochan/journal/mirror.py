@@ -82,7 +82,7 @@ class Mirror:
             return MirrorResult(held.group - began.group, held.upto - began.upto, held.upto)
 
     async def _keep_group(self, held: _Held, read: list[SealedRecord]) -> _Held:
-        segment = _packed(held.group, read)
+        segment = _pack(held.group, read)
         fp("mirror.before_segment")
         await self._files.put(self._files.segment_path(held.group), segment)
         fp("mirror.after_segment")
@@ -99,7 +99,7 @@ class Mirror:
         last = new[-1]
         fp("mirror.before_batch")
         await self._files.put(
-            self._files.batch_path(_Batch(new[0].record.number, last.record.number)), _packed(held.group, new)
+            self._files.batch_path(_Batch(new[0].record.number, last.record.number)), _pack(held.group, new)
         )
         fp("mirror.after_batch")
         return held._replace(upto=last.record.number, digest=last.digest)
@@ -208,7 +208,7 @@ async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> Asyn
         found = await _next_file(files, chain.number + 1, group)
         if found is None:
             return
-        for sealed in _unpacked(found, chain.number, files.name):
+        for sealed in _unpack(found, chain.number, files.name):
             chain.fold(sealed)
         for sealed in chain.take():
             yield sealed
@@ -322,11 +322,11 @@ class _Files:
         fp("mirror.deleted_batch")
 
 
-def _packed(group: int, read: list[SealedRecord]) -> Segment:
+def _pack(group: int, read: list[SealedRecord]) -> Segment:
     return Segment(group, read[0].record.number, tuple(sealed.data for sealed in read))
 
 
-def _unpacked(segment: Segment, after: int, name: str) -> Iterator[SealedRecord]:
+def _unpack(segment: Segment, after: int, name: str) -> Iterator[SealedRecord]:
     for number, data in enumerate(segment.records, segment.first):
         if number > after:
             yield records.decode(data, f"record {number} of {name}")

@@ -48,19 +48,19 @@ async def answer(agent: AgentContext, data: bytes) -> bytes | None:
 async def _result(agent: AgentContext, request: RpcRequest) -> dict[str, Any]:
     match request.method:
         case "initialize":
-            return _initialized(request.params)
+            return _initialize(request.params)
         case "ping":
             return {}
         case "tools/list":
             return {"tools": [each.described() for each in TOOLS.values()]}
         case "tools/call" if not request.is_notification:
-            return await _called(agent, request.params)
+            return await _call_tool(agent, request.params)
         case method if method.startswith("notifications/") and request.is_notification:
             return {}
     raise RpcError(METHOD_NOT_FOUND, f"there is no method {request.method[:100]!r} here")
 
 
-def _initialized(params: dict[str, Any]) -> dict[str, Any]:
+def _initialize(params: dict[str, Any]) -> dict[str, Any]:
     asked = params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
@@ -70,7 +70,7 @@ def _initialized(params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def _called(agent: AgentContext, params: dict[str, Any]) -> dict[str, Any]:
+async def _call_tool(agent: AgentContext, params: dict[str, Any]) -> dict[str, Any]:
     """What a tool refuses is its result, which the model reads; what is no call of a tool is an error."""
     name = params.get("name")
     tool = TOOLS.get(name) if isinstance(name, str) else None
@@ -79,16 +79,16 @@ async def _called(agent: AgentContext, params: dict[str, Any]) -> dict[str, Any]
     try:
         given = msgspec.convert(params.get("arguments") or {}, tool.arguments)
     except msgspec.ValidationError as error:
-        return _shown(f"these arguments do not fit: {error}", failed=True)
+        return _text_result(f"these arguments do not fit: {error}", failed=True)
     try:
         found = await tool.call(agent, given)
     except LochanError as error:
-        return _shown(str(error), failed=True)
+        return _text_result(str(error), failed=True)
     except Exception as error:
         _log.error("the tool %s failed", tool.name, exc_info=error)
-        return _shown("the tool has failed; the log of the server says why", failed=True)
-    return _shown(msgspec.json.encode(found, enc_hook=str).decode(), failed=False)
+        return _text_result("the tool has failed; the log of the server says why", failed=True)
+    return _text_result(msgspec.json.encode(found, enc_hook=str).decode(), failed=False)
 
 
-def _shown(text: str, *, failed: bool) -> dict[str, Any]:
+def _text_result(text: str, *, failed: bool) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": failed}

@@ -138,10 +138,10 @@ async def read_object(agent: AgentContext, given: ReadArguments) -> Any:
     size = (await ref.stat(given.path)).size
     stop = min(size, given.start + given.length)
     data = await ref.read(given.path, given.start, stop) if given.start < stop else b""
-    return {"size": size, "start": given.start, **_shown(data)}
+    return {"size": size, "start": given.start, **_content(data)}
 
 
-def _shown(data: bytes) -> dict[str, str]:
+def _content(data: bytes) -> dict[str, str]:
     """A part may begin or end within a character; it is base64 then."""
     try:
         return {"text": data.decode()}

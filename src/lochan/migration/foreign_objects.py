@@ -70,7 +70,7 @@ class ForeignObjects:
         for each in new:
             (linked if await self._is_linked(each) else copied).append(each)
         for some, brought in (linked, await self._link(linked)), (copied, await self._copy(commit, copied, mint)):
-            made |= {each.path: _described(entry, each) for each, entry in zip(some, brought, strict=True)}
+            made |= {each.path: _describe(entry, each) for each, entry in zip(some, brought, strict=True)}
         return [made[each.path] for each in objects]
 
     async def _is_linked(self, object: ServerObject) -> bool:
@@ -145,12 +145,12 @@ def _is_linkable(address: str) -> bool:
 async def _same(object: ServerObject, trees: Sequence[Tree]) -> Entry | None:
     for tree in trees:
         found = await tree.get(object.path)
-        if found is not None and found == _described(found, object) and found.size == object.size_bytes:
+        if found is not None and found == _describe(found, object) and found.size == object.size_bytes:
             return found
     return None
 
 
-def _described(entry: Entry, object: ServerObject) -> Entry:
+def _describe(entry: Entry, object: ServerObject) -> Entry:
     """With the path, time, type, metadata and ETag that the object has there. If the store of a linked file knows it by
     another ETag, that is kept beside it: readers compare it."""
     etag = plain_etag(object.checksum) or entry.etag

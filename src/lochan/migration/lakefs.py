@@ -117,7 +117,7 @@ class _Migration:
     async def run(self) -> MigrationCounts:
         server, name = self._server, self._source.id
         refs, _ = await self._repository.refs()
-        self._known, self._first = _landed_before(refs)
+        self._known, self._first = _earlier_commits(refs)
         branches = await server.branches(name)
         branches.sort(key=lambda branch: branch.id != self._source.default_branch)  # it has most of the history
         for branch in branches:
@@ -258,7 +258,7 @@ class _Migration:
         return found
 
 
-def _landed_before(refs: Refs) -> tuple[dict[str, str], str]:
+def _earlier_commits(refs: Refs) -> tuple[dict[str, str], str]:
     """The commits that are here, by their ids there, and the empty first one."""
     known: dict[str, str] = {}
     first = ""

@@ -133,7 +133,7 @@ class LakefsServer:
         """A page of them."""
         query = {"after": path, "amount": str(PAGE), "user_metadata": "true"}
         page = await self._get(f"{_of(repository, commit)}/objects/ls", _Page, **query)
-        return [_decoded(each, ServerObject) for each in page.results]
+        return [_decode(each, ServerObject) for each in page.results]
 
     async def stat(self, repository: str, commit: str, path: str) -> ServerObject:
         return await self._get(f"{_of(repository, commit)}/objects/stat", ServerObject, path=path, user_metadata="true")
@@ -161,7 +161,7 @@ class LakefsServer:
         while True:
             page = await self._get(path, _Page, **query, after=after, amount=str(PAGE))
             for each in page.results:
-                yield _decoded(each, kind)
+                yield _decode(each, kind)
             if not page.pagination.has_more:
                 return
             if page.pagination.next_offset == after:
@@ -174,7 +174,7 @@ class LakefsServer:
     async def _get(self, where: str, kind: type[T], **query: str) -> T:
         import asyncio
 
-        return _decoded(await asyncio.to_thread(self._body, f"{where}?{urlencode(query)}"), kind)
+        return _decode(await asyncio.to_thread(self._body, f"{where}?{urlencode(query)}"), kind)
 
     def _body(self, path: str) -> bytes:
         for tries_left in reversed(range(_TRIES)):
@@ -223,7 +223,7 @@ def _of(repository: str, ref: str = "") -> str:
     return f"{path}/refs/{quote(ref, safe='')}" if ref else path
 
 
-def _decoded(data: bytes | msgspec.Raw, kind: type[T]) -> T:
+def _decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:

@@ -45,7 +45,7 @@ def _row(row: HtmlRow) -> str:
     return "<tr>" + "".join(f'<td style="{style}">{text(each)}</td>' for each in row.cells[:COLUMNS_MAX]) + "</tr>"
 
 
-def preformatted(lines: Iterable[str], *, note: str = "") -> str:
+def preformatted_block(lines: Iterable[str], *, note: str = "") -> str:
     """REQUIRES: the lines are HTML."""
     below = f"<div><i>{text(note)}</i></div>" if note else ""
     return f'<div><pre style="line-height:1.2">{chr(10).join(lines)}</pre>{below}</div>'

@@ -57,12 +57,12 @@ def plan(
 ) -> list[Group]:
     """Plans for the objects in `spans` (`facts.spans`), restricted to the paths `only` and to spans that meet `within`.
     If one of a group of overlapping objects is chosen, all of them are."""
-    laid = _laid_out(spans, settings)
+    laid = _lay_out(spans, settings)
     starts = _starts(laid)
     if len(starts) == 1:
         return []
     counts = np.diff(starts)
-    chosen = np.logical_or.reduceat(_chosen(laid, only, within), starts[:-1])
+    chosen = np.logical_or.reduceat(_choose(laid, only, within), starts[:-1])
     sizes = np.add.reduceat(laid.sizes, starts[:-1])
     overlapping = chosen & (counts > policy.overlapping_max)
     small = (
@@ -77,7 +77,7 @@ def plan(
 
 def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
     """All partitions, in the order of the key."""
-    laid = _laid_out(spans, settings)
+    laid = _lay_out(spans, settings)
     found = []
     for start, stop in pairwise(_starts(laid).tolist()):
         part = slice(start, stop)
@@ -103,7 +103,7 @@ class _LaidOut(NamedTuple):
     sizes: Numbers
 
 
-def _laid_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
+def _lay_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
     null = null_key(settings)
     keyed = pc.not_equal(spans["min"], "")
     alone = pc.if_else(keyed, spans["min"], null), pc.if_else(keyed, spans["max"], null)
@@ -147,7 +147,7 @@ def _runs(small: Numbers, size_max: int) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def _chosen(laid: _LaidOut, only: Collection[str] | None, within: Span | None) -> npt.NDArray[np.bool_]:
+def _choose(laid: _LaidOut, only: Collection[str] | None, within: Span | None) -> npt.NDArray[np.bool_]:
     chosen = np.ones(len(laid.lows), np.bool_)
     if only is not None:
         named = pc.is_in(laid.paths, pa.array(sorted(only), pa.string()))

@@ -90,7 +90,7 @@ def _values(type: Type, member: Member, column: Column, count: int, read: Read) 
     values = column(own.column)
     if kind == TIME:
         assert isinstance(there, str)
-        values = times.rendered(values, there.partition(":")[2])
+        values = times.render_all(values, there.partition(":")[2])
     found: list[Any] = values.to_pylist()
     return found
 

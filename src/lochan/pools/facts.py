@@ -144,7 +144,7 @@ def to_metadata(facts: Facts) -> dict[str, str]:
 def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
     """Raises Corrupt if it is not as `to_metadata` wrote it."""
     try:
-        rest = _decoder.decode(_unpacked(metadata[_FACTS]))
+        rest = _decoder.decode(_unpack(metadata[_FACTS]))
         rows, keyless = int(metadata[_ROWS]), int(metadata[KEYLESS])
         span = bytes.fromhex(metadata[MIN]), bytes.fromhex(metadata[MAX])
     except (KeyError, ValueError, OSError, msgspec.MsgspecError) as error:
@@ -163,7 +163,7 @@ def open_facts(unpacked: bytes) -> LazyFacts:
 def unpack_facts(text: str) -> bytes:
     """Unpacks an entry's `lochan-facts` for `open_facts`. Raises Corrupt."""
     try:
-        return _unpacked(text)
+        return _unpack(text)
     except (ValueError, OSError) as error:
         raise Corrupt(f"the facts of a data object cannot be unpacked: {error}") from error
 
@@ -173,7 +173,7 @@ def facts_texts(entries: pa.Table) -> pa.ChunkedArray:
     return _texts(entries["metadata"].chunks, _FACTS)
 
 
-def _unpacked(text: str) -> bytes:
+def _unpack(text: str) -> bytes:
     size, _, packed = text.partition(":")
     data = a2b_base64(packed)
     if size == "0":

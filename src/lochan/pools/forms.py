@@ -114,7 +114,7 @@ class Form:
         """Prepares for queries of every path: walks through the shapes once, instead of once for each path."""
         found: dict[Path, list[_Seen]] = {}
         for id, shape in self.shapes.items():
-            for path, type, below in _walked(shape):
+            for path, type, below in _walk(shape):
                 found.setdefault(path, []).append(_Seen(id, type, below))
         self._seen.update(found)
 
@@ -212,7 +212,7 @@ class Form:
         members = self.layout.members
         found: Alternate | None = None
         for depth, name in enumerate(path, 1):
-            member = _named(members, name)
+            member = _find_member(members, name)
             found = member.alternate(kind if depth == len(path) else OBJECT)
             if found is None or found.kind == JSON:  # a column of text, shared with other kinds
                 text = member.alternate(JSON)
@@ -256,13 +256,13 @@ class _Seen(NamedTuple):
         return kind_of(self.type) in kinds or (isinstance(self.type, Maybe) and NULL in kinds)
 
 
-def _walked(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
+def _walk(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
     """Every path, its type, and the innermost object above it that may be null."""
     for name, type in shape.fields:
         path = (*above, name)
         yield path, type, below
         if isinstance(inner := sure(type), Object):
-            yield from _walked(inner, path, path if isinstance(type, Maybe) else below)
+            yield from _walk(inner, path, path if isinstance(type, Maybe) else below)
 
 
 def _maybe_above(shape: Object, path: Path) -> Path:
@@ -270,5 +270,5 @@ def _maybe_above(shape: Object, path: Path) -> Path:
     return path[: next(ends, 0)]
 
 
-def _named(members: Sequence[Member], name: str) -> Member:
+def _find_member(members: Sequence[Member], name: str) -> Member:
     return next(member for member in members if member.name == name)

@@ -48,7 +48,7 @@ def _akin(come: pa.Table) -> list[Objects]:
     return [frozenset((path, *map(object_path, text.split(",")))) for path, text in pairs]
 
 
-def computed_from(entry: Entry, objects: Iterable[str]) -> Entry:
+def with_sources(entry: Entry, objects: Iterable[str]) -> Entry:
     """The entry, with a note of the objects of another history that its rows came from."""
     text = ",".join(sorted(map(object_id, objects)))
     return replace(entry, metadata={**entry.metadata, COMPUTED_FROM: text}) if text else entry

@@ -64,12 +64,12 @@ def row_text(value: Any) -> str:
     """The shortest JSON text, with numbers as they were written. Raises BadRow for NaN."""
     match value:
         case dict():
-            fields = (f"{_quoted(name)}:{row_text(each)}" for name, each in value.items())
+            fields = (f"{_quote(name)}:{row_text(each)}" for name, each in value.items())
             return f"{{{','.join(fields)}}}"
         case list():
             return f"[{','.join(map(row_text, value))}]"
         case str():
-            return _quoted(value)
+            return _quote(value)
         case Decimal():
             return str(value)
         case float() if not isfinite(value):
@@ -109,7 +109,7 @@ def _with_time(shape: Object, row: Row, path: Path) -> Object:
     return Object(tuple((each, timed if each == name else type) for each, type in shape.fields))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -69,13 +69,13 @@ def part(value: Any, key: PoolKey, settings: PoolSettings) -> bytes:
 
 def text_part(text: str, key: PoolKey) -> bytes:
     """Encodes a whole record, given as JSON."""
-    return _turned(_text(_JSON, text)) if key.descending else _text(_JSON, text)
+    return _invert(_text(_JSON, text)) if key.descending else _text(_JSON, text)
 
 
 def any_part(key: PoolKey, *, last: bool) -> bytes:
     """A bound of every part that is not null: an upper one if `last`, else a lower one."""
     if key.descending:
-        return _turned(_LEAST) + b"\xff" if last else _turned(_GREATEST)
+        return _invert(_LEAST) + b"\xff" if last else _invert(_GREATEST)
     return _GREATEST + b"\xff" if last else _LEAST
 
 
@@ -90,10 +90,10 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
     least = greatest = b""
     for (low, high), key in zip(ends, settings.keys, strict=False):
         name = path_text(key.path)
-        first = _LEAST if low is None else _bound(low, settings, name, last=False)
-        last = _GREATEST if high is None else _bound(high, settings, name, last=True)
+        first = _LEAST if low is None else _bound_key(low, settings, name, last=False)
+        last = _GREATEST if high is None else _bound_key(high, settings, name, last=True)
         if key.descending:
-            first, last = _turned(last), _turned(first)
+            first, last = _invert(last), _invert(first)
         least, greatest = least + first, greatest + last
     return Span(least, greatest + b"\xff")
 
@@ -105,7 +105,7 @@ def string_times(settings: PoolSettings) -> Span | None:
     if first.path not in settings.times:
         return None
     low, high = bytes([_STRING]), bytes([_STRING + 1])
-    return Span(_turned(high), _turned(low) + b"\xff") if first.descending else Span(low, high)
+    return Span(_invert(high), _invert(low) + b"\xff") if first.descending else Span(low, high)
 
 
 def null_key(settings: PoolSettings) -> str:
@@ -116,11 +116,11 @@ def null_key(settings: PoolSettings) -> str:
 def class_of(key: bytes, settings: PoolSettings) -> str | None:
     """A kind that is ordered where the key's first part is. Returns None for null, and for the end of a span of many
     kinds."""
-    plain = _turned(key[:1]) if settings.keys[0].descending else key[:1]
+    plain = _invert(key[:1]) if settings.keys[0].descending else key[:1]
     return _CLASSES.get(plain)
 
 
-def shortened(span: Span) -> Span:
+def shorten_span(span: Span) -> Span:
     """A span around it with ends that are short enough to be stored."""
     low, high = span
     if len(high) > BYTES_MAX:
@@ -133,7 +133,7 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
     """The values, for display, without those behind a cut. Times are datetimes if these can represent them."""
     values: list[Any] = []
     for part in settings.keys:
-        plain = _turned(key) if part.descending else key
+        plain = _invert(key) if part.descending else key
         if len(key) < _LENGTHS.get(plain[:1], 1) or plain[0] not in _BEGINNINGS:  # the end of a span of many kinds
             break
         value, used = _value(plain)
@@ -152,7 +152,7 @@ def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
     return first, last
 
 
-def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
+def _bound_key(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
     """A number that is neither a 64-bit int nor a float gets a bound around all keys that are equally near."""
     if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):
         near = _number(float(Decimal(value)))
@@ -164,7 +164,7 @@ def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> byte
 def _part(value: Any, descending: bool, nulls_first: bool, what: str) -> bytes:
     null = _NULL_FIRST if nulls_first else _NULL_LAST
     plain = null if value is None else _plain(value, what)
-    return _turned(plain) if descending else plain
+    return _invert(plain) if descending else plain
 
 
 def _plain(value: Any, what: str) -> bytes:
@@ -223,7 +223,7 @@ def _canonical(value: Any) -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _turned(key: bytes) -> bytes:
+def _invert(key: bytes) -> bytes:
     return key.translate(_TURN)
 
 

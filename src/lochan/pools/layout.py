@@ -26,7 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, SCALARS, STRING, TIME
-from lochan.pools.nullable_shapes import joined
+from lochan.pools.nullable_shapes import join_shapes
 from lochan.pools.shape import TEXT_TIME, Array, Object, Type, kind_of, sure, unify
 
 SHAPE_COLUMN, BODY_COLUMN = "_shape", "_body"
@@ -82,7 +82,7 @@ class Layout(NamedTuple):
 def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> Layout:
     """Does not depend on the order of the shapes. `keys` are the paths that are always columns."""
     shapes = list(shapes)
-    if len(shapes) <= SHAPES_MAX or len(set(joined(shapes).values())) <= SHAPES_MAX:
+    if len(shapes) <= SHAPES_MAX or len(set(join_shapes(shapes).values())) <= SHAPES_MAX:
         members = _members(shapes)
         if sum(member.leaves() for member in members) <= COLUMNS_MAX and not _clash(members):
             return Layout(members)

@@ -15,7 +15,7 @@ from lochan.formats.metarange import EMPTY
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.run import changes_table
 from lochan.pools.commit_objects import new_objects
-from lochan.pools.history import History, Point, computed_from, objects_in, step
+from lochan.pools.history import History, Point, objects_in, step, with_sources
 from lochan.pools.merge_objects import Objects, Rows, SettledObjects, Side, Step, settle
 from lochan.pools.objects import object_id
 from lochan.pools.settings import settings_of
@@ -222,7 +222,7 @@ class _Joining:
                 if what != "merge":  # only a merge has a strategy
                     error.hint = "change these rows on one side first"
                 raise
-            made += [computed_from(entry, of) for entry in found]
+            made += [with_sources(entry, of) for entry in found]
         return made
 
     async def _row_merge(self, rows: Rows, entries: "_Entries", strategy: Strategy) -> RowMerge:

@@ -18,11 +18,11 @@ from lochan.pools.kinds import NULL
 from lochan.pools.shape import Maybe, Object, Type, encode, sure
 
 
-def joined(shapes: Iterable[Object]) -> dict[Object, Object]:
+def join_shapes(shapes: Iterable[Object]) -> dict[Object, Object]:
     """The joined shape of each shape. Does not depend on the order of the shapes. Joining the result changes
     nothing."""
     found: dict[Object, Object] = {}
-    for shape, into in _joined(set(shapes)).items():
+    for shape, into in _join_types(set(shapes)).items():
         assert isinstance(shape, Object) and isinstance(into, Object)
         found[shape] = into
     return found
@@ -41,7 +41,7 @@ def is_ambiguous(shapes: Iterable[Object]) -> bool:
     return _is_ambiguous(set(shapes))
 
 
-def _joined(types: Collection[Type]) -> dict[Type, Type]:
+def _join_types(types: Collection[Type]) -> dict[Type, Type]:
     into: dict[Type, Type] = {}
     for alike in _alike(types):
         into |= _joined_objects(alike)
@@ -62,7 +62,7 @@ def _joined_objects(objects: list[Object]) -> dict[Type, Type]:
     if len(objects) == 1:
         return {objects[0]: objects[0]}
     fields = zip(*(each.fields for each in objects), strict=True)
-    found = [_joined({type for _, type in each}) for each in fields]
+    found = [_join_types({type for _, type in each}) for each in fields]
     return {
         each: Object(tuple((name, into[type]) for (name, type), into in zip(each.fields, found, strict=True)))
         for each in objects

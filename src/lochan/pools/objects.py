@@ -92,10 +92,10 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
     if not low:
         return {"min": None, "max": None}
     least, greatest = ends(Span(low, high), settings)
-    return {"min": _shown(least), "max": _shown(greatest)}
+    return {"min": _show_parts(least), "max": _show_parts(greatest)}
 
 
-def _shown(parts: list[Any]) -> list[Any]:
+def _show_parts(parts: list[Any]) -> list[Any]:
     """The parts of a key, with times written as in the results of queries."""
     return [_text(part) if isinstance(part, date | Instant) else part for part in parts]
 

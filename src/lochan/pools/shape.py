@@ -113,7 +113,7 @@ def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
     return id
 
 
-def numbered(shapes: Iterable[Shape]) -> dict[int, Shape]:
+def number_shapes(shapes: Iterable[Shape]) -> dict[int, Shape]:
     """A dictionary of these shapes that does not depend on their order."""
     by_id: dict[int, Shape] = {}
     for shape in sorted(set(shapes), key=encode):

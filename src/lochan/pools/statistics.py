@@ -151,7 +151,7 @@ class StatisticsTest:
         judged[known[outside]] = self._reason(_by_ends(test.path))
         left = known[judged[known] == 0]
         if test.op == "==" and test.kind in (INT, STRING):
-            filtered = _filtered(test, columns[left].tolist())
+            filtered = _check_filters(test, columns[left].tolist())
             judged[left[filtered]] = self._reason(f"the filter of {path_text(test.path)}")
         return judged
 
@@ -234,7 +234,7 @@ def _objects(values: list[Any]) -> Values:
     return made
 
 
-def _filtered(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
+def _check_filters(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     """Checks the bloom filter of a column, if it has one."""
     hashed = bloom.hash_one(str(test.value))
     filters = ((each.bloom if each.kind == test.kind else b"") for each in columns)

@@ -68,7 +68,7 @@ def format_of(text: str) -> str | None:
     if match is None:
         return None
     mark, fraction, zone = match.groups()
-    format = _DATE if mark is None else _named(mark, len(fraction or ""), zone or "")
+    format = _DATE if mark is None else _format_text(mark, len(fraction or ""), zone or "")
     try:
         parse(text)
     except ValueError:
@@ -113,7 +113,7 @@ def micros_of(moment: date) -> int:
 def render(micros: int, format: str) -> str:
     """Years after 9999 get more digits, and those before 1 a minus: files of others may have such times."""
     if not in_years(micros):
-        found: str = rendered(pa.array([micros], pa.timestamp("us")), format)[0].as_py()
+        found: str = render_all(pa.array([micros], pa.timestamp("us")), format)[0].as_py()
         return found
     moment = _START + timedelta(microseconds=micros)
     text = f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond:06}"
@@ -126,7 +126,7 @@ def render(micros: int, format: str) -> str:
     return f"{whole[:10]}{mark}{whole[11:]}{zone}"
 
 
-def rendered(times: pa.Array, format: str) -> pa.Array:
+def render_all(times: pa.Array, format: str) -> pa.Array:
     """Applies `render` to each time."""
     text = times.cast(pa.timestamp("us")).cast(pa.string())  # far faster than strftime
     day = pc.utf8_slice_codeunits(text, 0, -16)  # a year may have more than four digits
@@ -173,6 +173,6 @@ def parts(format: str) -> tuple[str, int, str]:
     return format[len(_DATE)], digits, rest[digits + 1 :] if digits else rest
 
 
-def _named(mark: str, digits: int, zone: str) -> str:
+def _format_text(mark: str, digits: int, zone: str) -> str:
     fraction = f".{'f' * digits}" if digits else ""
     return f"{_DATE}{mark}{_CLOCK}{fraction}{zone}"

@@ -54,7 +54,7 @@ async def open_ranges(tree: Tree, settings: PoolSettings, reach: Reach) -> Opene
     within = [number for number, ref in enumerate(tree.ranges) if ref.keys is None or _meets(ref, reach)]
     within = within or list(range(len(tree.ranges)))[-1:]
     if reach.first is None or len(within) < 2:
-        return await _opened(tree, within)
+        return await _open_ranges(tree, within)
     return await _first(tree, within, settings, reach.first)
 
 
@@ -81,14 +81,14 @@ async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, coun
     least = {number: _least(tree.ranges[number], settings) for number in within}
     waiting = sorted(within, key=lambda number: least[number])
     anywhere = sum(not least[number] for number in within)
-    found = await _opened(tree, waiting[:anywhere])
+    found = await _open_ranges(tree, waiting[:anywhere])
     waiting, step = waiting[anywhere:], 1
     while waiting:
         end = last_of(found.entries, count)
         more = [number for number in waiting[:step] if end is None or least[number] <= end]
         if not more:
             break
-        added = await _opened(tree, more)
+        added = await _open_ranges(tree, more)
         found = OpenedRanges((*found.ranges, *more), pa.concat_tables([found.entries, added.entries]))
         waiting, step = waiting[len(more) :], 2 * step
     return found
@@ -105,7 +105,7 @@ def _least(ref: RangeRef, settings: PoolSettings) -> str:
     return keys.least or _BEHIND
 
 
-async def _opened(tree: Tree, numbers: Sequence[int]) -> OpenedRanges:
+async def _open_ranges(tree: Tree, numbers: Sequence[int]) -> OpenedRanges:
     batches = [batch async for batch in tree.batches(numbers)]
     return OpenedRanges(tuple(numbers), pa.Table.from_batches(batches, ENTRY_SCHEMA))
 

@@ -13,7 +13,7 @@ _check: ContextVar[Check | None] = ContextVar("lochan-query-checkpoint", default
 
 
 @contextmanager
-def checked_by(check: Check | None) -> Iterator[None]:
+def check_with(check: Check | None) -> Iterator[None]:
     """Applies to all that this task does within the block."""
     token = _check.set(check)
     try:

@@ -48,15 +48,15 @@ async def prepare(
     except RecursionError:
         raise _too_deep() from None
     opening = Opening(catalog, snapshots, text, now, read_files, permits, ref, note)
-    plan = await _planned(read, read.pipe, opening)
+    plan = await _plan(read, read.pipe, opening)
     if plan.misread:
         await opening.close()
         opening = Opening(catalog, snapshots, text, now, read_files, permits, ref)
-        plan = await _planned(read, _untested(read.pipe), opening)
+        plan = await _plan(read, _sources_only(read.pipe), opening)
     return Prepared(text, plan, opening)
 
 
-async def _planned(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
+async def _plan(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
     """What a name means never depends on which rows need not be read: so where that may be, all fields are known
     first."""
     try:
@@ -80,7 +80,7 @@ async def _planned(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
         raise
 
 
-def _untested(pipe: ast.Pipe) -> ast.Pipe:
+def _sources_only(pipe: ast.Pipe) -> ast.Pipe:
     """The sources alone, all of which is read."""
     arms = (each.other.operators[0] for each in pipe.operators if isinstance(each, ast.Union))
     return ast.Pipe(tuple(ast.Union(ast.Pipe((source,))) for source in arms))
@@ -109,12 +109,12 @@ def _read(text: str, current: str, now: int) -> _Read:
 
         query = read(text)
         return _Read(query.pipe, lambda sources, tolerant: query.plan(sources, now, tolerant=tolerant), query.takes_all)
-    pipe = _sourced(parse(text), current)
-    rest = _untapped(pipe)
+    pipe = _with_source(parse(text), current)
+    rest = _drop_tapped_tests(pipe)
     return _Read(pipe, lambda sources, tolerant: compile(rest, sources, text=text, now=now, tolerant=tolerant))
 
 
-def _sourced(pipe: ast.Pipe, current: str) -> ast.Pipe:
+def _with_source(pipe: ast.Pipe, current: str) -> ast.Pipe:
     if pipe.operators and isinstance(pipe.operators[0], ast.From):
         return pipe
     if not current:
@@ -126,7 +126,7 @@ def _sourced(pipe: ast.Pipe, current: str) -> ast.Pipe:
     return replace(pipe, operators=(ast.From((ast.Source(name, ref),)), *pipe.operators))
 
 
-def _untapped(pipe: ast.Pipe) -> ast.Pipe:
+def _drop_tapped_tests(pipe: ast.Pipe) -> ast.Pipe:
     """Tests behind a tapped source are about the rows of the pool: they have chosen the objects, and are done with."""
     first, *rest = pipe.operators
     if not isinstance(first, ast.From) or not any(source.tap for source in first.sources):

@@ -54,7 +54,7 @@ class BlockListCheck:
         self.add_blocks(blocks_of(entries))
 
     def add_blocks(self, blocks: pa.Table) -> None:
-        blocks = moved(blocks, self._aliases)
+        blocks = resolve_aliases(blocks, self._aliases)
         self.count += len(blocks)
         at = pc.index_in(blocks["address"], value_set=self._files)
         has = pc.fill_null(self._sizes.take(at.combine_chunks()), -1)
@@ -98,7 +98,7 @@ def table_of_blocks(blocks: Iterable[Block], path: str = "") -> pa.Table:
     return pa.table([pa.array(list(each), field.type) for each, field in zip(columns, BLOCKS, strict=True)], BLOCKS)
 
 
-def moved(blocks: pa.Table, aliases: Aliases) -> pa.Table:
+def resolve_aliases(blocks: pa.Table, aliases: Aliases) -> pa.Table:
     """With the places that they are read from."""
     if not len(aliases) or not len(blocks):
         return blocks

@@ -19,7 +19,7 @@ from lochan.recovery.blocks import (
     BlockListCheck,
     blocks_of,
     check_bytes,
-    moved,
+    resolve_aliases,
     table_of_blocks,
 )
 from lochan.recovery.check_journal import JournalCheck
@@ -122,14 +122,14 @@ class RepositoryCheck:
         if damage.kind == "run":
             made = {id for id, runs in refs.input_table.items() if any(run.file == damage.file for run in runs)}
             if made:
-                return _listed("only needed to make again", [f"commit {id[:12]}" for id in sorted(made)])
-            return _listed("staged on", _stagings(refs, damage.file))
+                return _list_names("only needed to make again", [f"commit {id[:12]}" for id in sorted(made)])
+            return _list_names("staged on", _stagings(refs, damage.file))
         if damage.kind == "metarange":
-            return _listed("all paths of", _commits(refs, {damage.file}))
+            return _list_names("all paths of", _commits(refs, {damage.file}))
         trees = {tree for tree, ranges in self.live.trees.items() if any(each.file == damage.file for each in ranges)}
         ref = next(each for tree in trees for each in self.live.trees[tree] if each.file == damage.file)
         paths = f"{ref.count:,} paths from {ref.min_path!r} to {ref.max_path!r} of"
-        return _listed(paths, _commits(refs, trees))
+        return _list_names(paths, _commits(refs, trees))
 
     # --- data ---------------------------------------------------------------------------------------------------------
     async def _confirmed(self, blocks: BlockListCheck) -> list[BlockDamage]:
@@ -150,7 +150,7 @@ class RepositoryCheck:
             return
         import polars as pl
 
-        table = moved(pa.concat_tables(self._blocks), self._aliases)
+        table = resolve_aliases(pa.concat_tables(self._blocks), self._aliases)
         self._blocks = []
         frame = pl.DataFrame(table).unique(["address", "offset", "size"]).sort("address", "offset")
         for damage in await check_bytes(self._store, frame.to_arrow().cast(BLOCKS)):
@@ -162,7 +162,7 @@ class RepositoryCheck:
         refs, file = self.folded.state.of(Refs), self._in_file.get(damage.address, "")
         detail = f"{damage.detail}; " if damage.detail else ""
         trees = {tree for tree, ranges in self.live.trees.items() if any(each.file == file for each in ranges)}
-        said = _listed("of", _commits(refs, trees)) if trees else "staged"
+        said = _list_names("of", _commits(refs, trees)) if trees else "staged"
         return f"{detail}needed by {damage.path!r} {said}"
 
     # --- the rest -----------------------------------------------------------------------------------------------------
@@ -239,6 +239,6 @@ def _stagings(refs: Refs, file: str) -> list[str]:
     ]
 
 
-def _listed(what: str, names: list[str]) -> str:
+def _list_names(what: str, names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{what} {', '.join(names[:_SHOWN])}{more}"

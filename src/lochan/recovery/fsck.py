@@ -151,7 +151,7 @@ class Fsck:
                 if found and self._request.repair:
                     with self._scratch() as scratch:
                         moved = await Repair(self._store, scratch, self._clock).set_aside(stat.path)
-                    yield _repaired(found, f"moved to {moved}")
+                    yield _mark_repaired(found, f"moved to {moved}")
                 elif found:
                     yield found
 
@@ -216,7 +216,7 @@ def _is_repository(folder: str) -> bool:
     return len(folder) == 28 and folder[:-1].isalnum()
 
 
-def _repaired(found: Finding, how: str) -> Finding:
+def _mark_repaired(found: Finding, how: str) -> Finding:
     import msgspec
 
     return msgspec.structs.replace(found, repaired=how)

@@ -14,7 +14,7 @@ from lochan.formats import alias_table
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import as_batch, table_of
 from lochan.formats.run import RunRef
-from lochan.recovery.blocks import BLOCKS, blocks_of, moved, table_of_blocks
+from lochan.recovery.blocks import BLOCKS, blocks_of, resolve_aliases, table_of_blocks
 from lochan.recovery.live_files import MISSING, FileDamage, LiveCheck
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
@@ -51,7 +51,7 @@ async def live_set(store: Store, repository: str, refs: Refs) -> LiveSet:
     if staged:
         tables.append(blocks_of(as_batch(table_of(staged))))
     tables.append(table_of_blocks(block for upload in refs.uploads.all() for block in _parts(refs, upload.id)))
-    table = moved(pa.concat_tables(tables), aliases)
+    table = resolve_aliases(pa.concat_tables(tables), aliases)
     frame = pl.DataFrame(table).unique(["address", "offset", "size"]).sort("address", "offset")
     return LiveSet(
         tuple(sorted(check.files - check.damaged.keys())),

@@ -332,24 +332,24 @@ async def _compare_checkpoint(store: Store, state: State, right: bytes) -> Rebui
         return RebuiltFile(path, "checkpoint", MADE, MISSING)
     except (Corrupt, FutureFormat) as error:
         return RebuiltFile(path, "checkpoint", DIFFERS, error.message, True)
-    if _unordered(again) == _unordered(right):
+    if _without_order(again) == _without_order(right):
         return RebuiltFile(path, "checkpoint", SAME_CONTENT)
     return RebuiltFile(path, "checkpoint", DIFFERS, "it holds another state than the records before it", True)
 
 
-def _unordered(data: bytes) -> object:
+def _without_order(data: bytes) -> object:
     """The state without the order of tables that have none."""
     import msgspec
 
     decoded = checkpoints.decode(data, "a checkpoint")
-    return {name: _sorted(msgspec.msgpack.decode(part)) for name, part in decoded.parts.items()}
+    return {name: _sort_nested(msgspec.msgpack.decode(part)) for name, part in decoded.parts.items()}
 
 
-def _sorted(value: object) -> object:
+def _sort_nested(value: object) -> object:
     if isinstance(value, dict):
-        return sorted((repr(key), repr(_sorted(each))) for key, each in value.items())
+        return sorted((repr(key), repr(_sort_nested(each))) for key, each in value.items())
     if isinstance(value, list):
-        return sorted(repr(_sorted(each)) for each in value)
+        return sorted(repr(_sort_nested(each)) for each in value)
     return value
 
 

@@ -279,7 +279,7 @@ def _of_compaction(refs: Refs, event: Compacted, number: int) -> Iterator[Recipe
     layers = branch.layers
     if event.outputs:
         head = tree_of(refs.recorded(event.head)) if event.head else None
-        chosen = _chosen(layers, Inputs(event.spans, event.runs))
+        chosen = _choose_layers(layers, Inputs(event.spans, event.runs))
         yield RunsRecipe(number=number, outputs=event.outputs, chosen=chosen, layers=layers, head=head)
     over = event.over
     if over is not None and over.file:
@@ -294,7 +294,7 @@ def _of_compaction(refs: Refs, event: Compacted, number: int) -> Iterator[Recipe
         )
 
 
-def _chosen(layers: Layers, inputs: Inputs) -> tuple[Layer, ...]:
+def _choose_layers(layers: Layers, inputs: Inputs) -> tuple[Layer, ...]:
     spans, runs = set(inputs.spans), set(inputs.runs)
     return tuple(
         each

@@ -18,7 +18,7 @@ from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.record import RecordChange, RecordEntry, SealedRecord
 from lochan.formats.repository_events import Staged
 from lochan.journal.state import EventPosition, Schema, State, StatePart, check_link
-from lochan.staging.inline import Inline, InlinePiece, Placed, started
+from lochan.staging.inline import Inline, InlinePiece, Placed, empty_inline
 from lochan.staging.layers import Layers
 from lochan.versioning.journal_digest import RecordStretch, SegmentDigest
 from lochan.versioning.repositories import FILES
@@ -160,7 +160,7 @@ def _stage(state: State, stretch: RecordStretch) -> None:
     if isinstance(newest, Inline) and newest.last == layers.next - 1:
         before, kept = newest, layers.items[:-1]
     else:
-        before, kept = started(layers.next), layers.items
+        before, kept = empty_inline(layers.next), layers.items
     last = before.last + stretch.count
     piece: Any = _LazyPiece(stretch, before.last)
     inline = Inline(before.first, last, (*before.pieces, piece), before.bytes + len(stretch.changes))

@@ -55,10 +55,10 @@ async def load_files(
     progress: BytesProgress | None,
 ) -> LoadResult:
     """A new pool is made first, and dropped again if its rows cannot be loaded."""
-    note = await _made(pool, sources[0], load_options, branch)
+    note = await _make_pool(pool, sources[0], load_options, branch)
     plain = msgspec.structs.replace(load_options, create=False, key=(), times=())
     try:
-        done = await _sent(pool, sources, plain, options, branch, progress)
+        done = await _send(pool, sources, plain, options, branch, progress)
     except LochanError:
         if note:
             await _any(pool).delete()
@@ -66,7 +66,7 @@ async def load_files(
     return msgspec.structs.replace(done, note=note)
 
 
-async def _sent(
+async def _send(
     pool: RemotePool,
     sources: Sequence[LoadSource],
     load_options: LoadOptions,
@@ -86,7 +86,7 @@ async def _sent(
     return found
 
 
-async def _made(pool: RemotePool, first: LoadSource, options: LoadOptions, branch: str) -> str:
+async def _make_pool(pool: RemotePool, first: LoadSource, options: LoadOptions, branch: str) -> str:
     """What is said of the pool that was made; empty: it was there. Raises NotFound if none is to be made."""
     try:
         await _any(pool).show()

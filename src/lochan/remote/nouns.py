@@ -13,7 +13,7 @@ from lochan.api.download import Progress as DownloadProgress
 from lochan.api.given_rows import given_files
 from lochan.api.load import DEFAULT_LOAD, BytesProgress, LoadOptions
 from lochan.api.load_sources import Given, LoadSource
-from lochan.api.local_files import Report, ignored
+from lochan.api.local_files import Report, ignore_report
 from lochan.api.object_results import DownloadResult, FolderResult, ObjectTable, UploadResult
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.results import LoadResult, WorkspaceInfo
@@ -49,13 +49,13 @@ def with_verbs(noun: str) -> Callable[[Noun], Noun]:
         for verb in VERBS:
             if verb.noun == noun and verb.name not in vars(cls):
                 call = wire_calls().get((noun, verb.name))
-                setattr(cls, verb.name, _refused(noun, verb.name) if call is None else RemoteCall(call).method())
+                setattr(cls, verb.name, _refuse(noun, verb.name) if call is None else RemoteCall(call).method())
         return cls
 
     return add
 
 
-def _refused(noun: str, name: str) -> Any:
+def _refuse(noun: str, name: str) -> Any:
     """For a verb that needs the lake itself."""
 
     def refuse(self: RemoteNoun, *args: Any, **kwargs: Any) -> Any:
@@ -149,7 +149,7 @@ class RemoteRef(RemoteNoun):
         *,
         force: bool = False,
         progress: DownloadProgress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> DownloadResult:
         from lochan.remote.files import download_folder
 
@@ -162,7 +162,7 @@ class RemoteRef(RemoteNoun):
         prefix: str = "",
         cache: str | PathLike[str] = "",
         progress: DownloadProgress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> PullResult:
         from lochan.api.checkout import check_out
 
@@ -204,7 +204,7 @@ class RemoteWritable(RemoteRef):
         resume: bool = False,
         key: str = "",
         progress: Progress | None = None,
-        report: Report = ignored,
+        report: Report = ignore_report,
     ) -> UploadResult:
         from lochan.remote.files import RemoteFileUpload, upload_sources
 
@@ -366,7 +366,7 @@ class RemoteLake(RemoteNoun):
         return await diff_rows(self, *args, **kwargs)
 
     async def load_sources(
-        self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
+        self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignore_report
     ) -> list[LoadSource]:
         from lochan.remote.loads import load_sources
 
@@ -374,7 +374,7 @@ class RemoteLake(RemoteNoun):
 
     @property
     def frames(self) -> Any:
-        return _refused("Lake", "frames")(self)
+        return _refuse("Lake", "frames")(self)
 
     def new_key(self) -> str:
         return self._server.new_key()

@@ -100,9 +100,9 @@ class AnswerFile(io.RawIOBase):
             yield from batches
         except Exception:
             if self._cancelled:
-                from lochan.api.queries import cancelled
+                from lochan.api.queries import cancelled_error
 
-                raise cancelled() from None
+                raise cancelled_error() from None
             if self._error is not None:
                 raise self._error from None
             raise

@@ -18,7 +18,7 @@ import msgspec
 from lochan.api.server_times import ServerTimes
 from lochan.api.wire.call import AUTHOR_HEADER, LINEAGE_HEADER
 from lochan.api.wire.errors import ErrorBody, error_of
-from lochan.api.wire.lineage import decoded, request_header
+from lochan.api.wire.lineage import decode_trace, request_header
 from lochan.api.wire.values import JSON
 from lochan.clock import Clock, SystemClock
 from lochan.errors import FutureFormat, Invalid, NotFound, Refused, Transient
@@ -156,7 +156,7 @@ class RemoteServer:
         found = await self.ask(method, target, **request)
         if found.status >= 300:
             raise _error(found.status, await found.read())
-        begun, read = current(), decoded(found.headers.get(LINEAGE_HEADER.lower(), ""))
+        begun, read = current(), decode_trace(found.headers.get(LINEAGE_HEADER.lower(), ""))
         if begun is not None and read is not None:
             for each in read.inputs:
                 begun.add(each)

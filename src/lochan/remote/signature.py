@@ -48,7 +48,7 @@ def signed_headers(
     signed = dict(sorted({**all_headers, "host": host}.items()))
     names = ";".join(signed)
     path, _, query = target.partition("?")
-    pairs = sorted((_quoted(name), _quoted(value)) for name, value in parse_qsl(query, keep_blank_values=True))
+    pairs = sorted((_quote(name), _quote(value)) for name, value in parse_qsl(query, keep_blank_values=True))
     lines = "".join(f"{name}:{' '.join(value.split())}\n" for name, value in signed.items())
     canonical = f"{method}\n{path}\n{'&'.join(f'{n}={v}' for n, v in pairs)}\n{lines}\n{names}\n{body_sha256}"
     text = f"{ALGORITHM}\n{stamp}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
@@ -64,7 +64,7 @@ def _key(secret: str, day: str) -> bytes:
     return key
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote(text, safe="-_.~")
 
 

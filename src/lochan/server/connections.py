@@ -67,7 +67,7 @@ def search(client: str) -> tuple[int, socket.socket | None]:
     """Among the open files of this process: its number, and a copy."""
     there = address(client)
     for file in Path("/proc/self/fd").iterdir() if there is not None else ():
-        found = opened(int(file.name)) if _is_socket(file) else None
+        found = open_socket(int(file.name)) if _is_socket(file) else None
         if found is not None:
             if peer(found) == there:
                 return int(file.name), found
@@ -82,7 +82,7 @@ def _is_socket(file: Path) -> bool:
         return False
 
 
-def opened(number: int) -> socket.socket | None:
+def open_socket(number: int) -> socket.socket | None:
     try:
         copy = os.dup(number)
     except OSError:
@@ -247,7 +247,7 @@ class ConnectionGuard:
 
     def _looked_at(self, number: int) -> _Connection | None:
         """None: it is no connection of this listener's."""
-        found = opened(number)
+        found = open_socket(number)
         if found is None:
             return None
         with found:
@@ -268,7 +268,7 @@ class ConnectionGuard:
         client = self._client(connection)
         if client.active or self._now - max(client.last, connection.since) <= self._limits.authentication_s:
             return False
-        found = opened(connection.number)
+        found = open_socket(connection.number)
         if found is None:
             return False
         sent = waiting = 0
@@ -291,7 +291,7 @@ class ConnectionGuard:
         return connections[too_many:]
 
     def _close(self, connection: _Connection) -> None:
-        found = opened(connection.number)
+        found = open_socket(connection.number)
         if found is None:
             return
         with found, suppress(OSError):  # it has left meanwhile

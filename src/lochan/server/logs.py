@@ -70,7 +70,7 @@ def text(line: AccessLine) -> str:
     """In one expression, for there are thousands a second."""
     seconds, micros = divmod(line.time, 1_000_000)
     path = line.path
-    quoted = f'"{path}"' if path.isprintable() and '"' not in path and "\\" not in path else _escaped(path)
+    quoted = f'"{path}"' if path.isprintable() and '"' not in path and "\\" not in path else _escape(path)
     return (
         f"{_second(seconds)}.{micros:06}Z {line.source} {line.user or '-'} {line.operation} {line.method} {quoted} "
         f"{line.status} {line.sent} {line.seconds:.4f} {line.request_id}"
@@ -95,7 +95,7 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _escaped(path: str) -> str:
+def _escape(path: str) -> str:
     """In one line, whatever a key holds."""
     escaped = path.encode("unicode_escape").decode()
     return '"' + escaped.replace('"', '\\"') + '"'

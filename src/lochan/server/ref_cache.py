@@ -70,16 +70,16 @@ class RefCache:
         at = repository.repository.id, ref
         known = self._refs.get(at)
         if known is None or not known.is_of(repository, named):
-            self._refs.put(at, await _opened(repository, named, known))
+            self._refs.put(at, await _open(repository, named, known))
         else:
             await known.view.get(path)
 
 
-async def _opened(repository: OpenRepository, named: Named, earlier: CachedRef | None) -> CachedRef:
+async def _open(repository: OpenRepository, named: Named, earlier: CachedRef | None) -> CachedRef:
     id, layers = (named, EMPTY) if isinstance(named, str) else (named.head, named.layers)
     commit = repository.folded().commit(id)
     base = await repository.tree(commit)
-    over = await covering_tree.opened(layers, base, repository.trees)
+    over = await covering_tree.open_tree(layers, base, repository.trees)
     before = None if earlier is None else earlier.lookup
     lookup = PointLookup(layers, base, repository.runs, over, before)
     return CachedRef(repository, named, commit, lookup, View(layers, base, repository.runs, over))

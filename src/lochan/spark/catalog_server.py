@@ -130,7 +130,7 @@ class CatalogTables:
             raise Refused(
                 f"a table of a lake is of kind lochan, and not {provider}", hint="say USING lochan, or nothing"
             )
-        key = properties.pop(_KEY, "") or _clustered(request["partitioning"])
+        key = properties.pop(_KEY, "") or _cluster_key(request["partitioning"])
         metadata = {name: value for name, value in properties.items() if name not in ("owner",)}
         self._lake.create_pool(
             uri.repository,
@@ -189,7 +189,7 @@ class CatalogTables:
             del self._plans[next(iter(self._plans))]
 
 
-def _clustered(partitioning: Sequence[str]) -> str:
+def _cluster_key(partitioning: Sequence[str]) -> str:
     """CLUSTER BY names the key. A pool has no partitions."""
     names = []
     for each in partitioning:

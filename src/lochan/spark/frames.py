@@ -90,7 +90,7 @@ def register_views(
     is False: then damage may go unnoticed. Raises Gone, Corrupt."""
     with spark_lake(lake, options).connect() as opened:
         uris = list(_branches(opened, pools))
-        found = list(_planned(opened, spark, uris, check=check, skips=pools is None))
+        found = list(_plan_frames(opened, spark, uris, check=check, skips=pools is None))
     names = [view_name(uri) for uri, _ in found]
     if pools is not None and (twice := next((name for name in names if names.count(name) > 1), None)):
         both = [uri for uri, _ in found if view_name(uri) == twice]
@@ -111,7 +111,7 @@ def _branches(lake: Lake, pools: Sequence[str] | None) -> Iterator[str]:
             yield from (f"{name}@{each.name}" for each in lake.pool(name).branches())
 
 
-def _planned(
+def _plan_frames(
     lake: Lake, spark: SparkSession, uris: Sequence[str], *, check: bool, skips: bool
 ) -> Iterator[tuple[str, PlannedFrame]]:
     for uri in uris:

@@ -23,8 +23,8 @@ from lochan.spark.table_changes import (
     Value,
     change_columns,
     changed_fields,
+    column_named,
     column_of,
-    named,
     none_changed,
 )
 
@@ -71,34 +71,34 @@ def merged_rows(
     """The changes. Raises Invalid where there is no clause, or a column is not there."""
     if not clauses:
         raise Invalid("a merge needs an action", hint="say when_matched, when_not_matched or both")
-    joined = _joined(table, source, on)
+    joined = _join(table, source, on)
     values = [_values(table, source, each) for each in clauses]
     names = list(dict.fromkeys([name for each in values for name in each]))
-    chosen = joined.withColumn(_CLAUSE, _chosen(clauses)).where(named(_CLAUSE).isNotNull())
+    chosen = joined.withColumn(_CLAUSE, _choose_clause(clauses)).where(column_named(_CLAUSE).isNotNull())
     is_new = _among([number for number, each in enumerate(clauses) if each.operation == INSERT])
     control = change_columns(
         _by_clause([functions.lit(each.operation) for each in clauses]),
-        functions.when(~is_new, named(OBJECT, _TARGET)),
-        functions.when(~is_new, named(ROW, _TARGET)),
+        functions.when(~is_new, column_named(OBJECT, _TARGET)),
+        functions.when(~is_new, column_named(ROW, _TARGET)),
         _by_clause([_fields(table, each, names, made) for each, made in zip(clauses, values, strict=True)]),
     )
     columns = [_column(name, values).alias(name) for name in names]
     return chosen.select(*control, *columns)
 
 
-def _joined(table: TableRows, source: DataFrame, on: Condition | Sequence[str]) -> DataFrame:
+def _join(table: TableRows, source: DataFrame, on: Condition | Sequence[str]) -> DataFrame:
     left = table.rows.alias(_TARGET)
     right = source.withColumn(_HERE, functions.lit(True)).alias(_SOURCE)
     if isinstance(on, Sequence) and not isinstance(on, str):
-        pairs = [named(name, _TARGET) == named(name, _SOURCE) for name in on]
+        pairs = [column_named(name, _TARGET) == column_named(name, _SOURCE) for name in on]
         return left.join(right, reduce(lambda a, b: a & b, pairs), "full_outer")
     return left.join(right, column_of(on), "full_outer")
 
 
-def _chosen(clauses: Sequence[Clause]) -> Column:
+def _choose_clause(clauses: Sequence[Clause]) -> Column:
     """The number of the first clause that holds."""
-    matched, fresh = named(OBJECT, _TARGET).isNotNull(), named(OBJECT, _TARGET).isNull()
-    has_source = named(_HERE, _SOURCE).isNotNull()
+    matched, fresh = column_named(OBJECT, _TARGET).isNotNull(), column_named(OBJECT, _TARGET).isNull()
+    has_source = column_named(_HERE, _SOURCE).isNotNull()
     tests = {"matched": matched & has_source, "not_matched": fresh, "not_matched_by_source": matched & ~has_source}
     made = [
         functions.when(tests[each.kind] & column_of(each.condition), functions.lit(number))
@@ -113,7 +113,7 @@ def _values(table: TableRows, source: DataFrame, clause: Clause) -> dict[str, Co
         return {}
     if isinstance(clause.action, Mapping):
         return table.assigned(clause.action)
-    return {name: _cast(table, name, named(name, _SOURCE)) for name in source.columns}
+    return {name: _cast(table, name, column_named(name, _SOURCE)) for name in source.columns}
 
 
 def _cast(table: TableRows, name: str, value: Column) -> Column:
@@ -127,7 +127,7 @@ def _fields(table: TableRows, clause: Clause, names: Sequence[str], values: Mapp
     none = functions.lit(None)
     return changed_fields(
         {
-            names.index(name): (named(name, _TARGET) if name in table.types else none, value)
+            names.index(name): (column_named(name, _TARGET) if name in table.types else none, value)
             for name, value in values.items()
         }
     )
@@ -138,9 +138,9 @@ def _column(name: str, values: Sequence[Mapping[str, Column]]) -> Column:
 
 
 def _by_clause(columns: Sequence[Column]) -> Column:
-    made = [functions.when(named(_CLAUSE) == number, column) for number, column in enumerate(columns)]
+    made = [functions.when(column_named(_CLAUSE) == number, column) for number, column in enumerate(columns)]
     return functions.coalesce(*made)
 
 
 def _among(numbers: Sequence[int]) -> Column:
-    return named(_CLAUSE).isin(*numbers) if numbers else functions.lit(False)
+    return column_named(_CLAUSE).isin(*numbers) if numbers else functions.lit(False)

@@ -69,8 +69,8 @@ class SourcePlans:
             return {}
         lake = self._lake(options)
         uri = uri_at(lake, options)
-        scan = _scanned(lake, uri, options, None)
-        found = {"schema": scan.schema_json, **_pinned(options, uri, scan.plan.commit)}
+        scan = _scan(lake, uri, options, None)
+        found = {"schema": scan.schema_json, **_pin(options, uri, scan.plan.commit)}
         self._scans_of(found["pinned"], None, lambda: scan)
         return found
 
@@ -82,7 +82,7 @@ class SourcePlans:
                 return {}
             lake = self._lake(options)
             uri = uri_at(lake, options)
-            return _pinned(options, uri, _commit(lake, uri))
+            return _pin(options, uri, _commit(lake, uri))
         except LochanError:
             return {"pinned": options}
 
@@ -92,7 +92,7 @@ class SourcePlans:
 
         def scanned() -> SourceScan:
             check_read(options)
-            return _scanned(lake, path_in(options), options, schema)
+            return _scan(lake, path_in(options), options, schema)
 
         return lake.frames.prune(self._scans_of(options, schema, scanned), request["filters"]).as_json()
 
@@ -104,12 +104,12 @@ class SourcePlans:
         return {"done": begun.before is not None}
 
     def _scans_of(self, options: Mapping[str, str], schema: str | None, make: Callable[[], SourceScan]) -> SourceScan:
-        return _kept(self._scans, json.dumps([sorted(options.items()), schema]), make, _SCANS_MAX)
+        return _keep(self._scans, json.dumps([sorted(options.items()), schema]), make, _SCANS_MAX)
 
     def _lake(self, options: Mapping[str, str]) -> Lake:
         address = address_in(options)
         key = json.dumps([address.location.url, sorted((address.options or {}).items())])
-        return _kept(self._lakes, key, address.connect, _LAKES_MAX, lambda lake: lake.close())
+        return _keep(self._lakes, key, address.connect, _LAKES_MAX, lambda lake: lake.close())
 
 
 def _is_read_by_spark(request: Request) -> bool:
@@ -125,7 +125,7 @@ def _commit(lake: Lake, uri: str) -> str:
     return lake.repository(at.repository).ref(at.ref).resolve().id
 
 
-def _scanned(lake: Lake, uri: str, options: Mapping[str, str], schema: str | None) -> SourceScan:
+def _scan(lake: Lake, uri: str, options: Mapping[str, str], schema: str | None) -> SourceScan:
     from pyspark.sql.types import StructType
 
     given = small(options)
@@ -140,7 +140,7 @@ def _scanned(lake: Lake, uri: str, options: Mapping[str, str], schema: str | Non
     return scan
 
 
-def _pinned(options: Mapping[str, str], uri: str, commit: str) -> Answer:
+def _pin(options: Mapping[str, str], uri: str, commit: str) -> Answer:
     from lochan.api.uri import prefix_uri
 
     at = str(prefix_uri(uri)._replace(ref=commit))
@@ -148,7 +148,7 @@ def _pinned(options: Mapping[str, str], uri: str, commit: str) -> Answer:
     return {"pinned": {**rest, "path": at}}
 
 
-def _kept(
+def _keep(
     cache: dict[str, T], key: str, make: Callable[[], T], count_max: int, drop: Callable[[T], Any] = lambda _: None
 ) -> T:
     """The newest last; the oldest goes."""

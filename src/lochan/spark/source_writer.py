@@ -41,11 +41,11 @@ class JobWriter(DataSourceArrowWriter):
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
-        return WrittenPart(_written(self._job, iterator))
+        return WrittenPart(_write(self._job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self._address.connect(counted=True) as lake:
-            lake.frames.begun(self._job).land(_decoded(messages))
+            lake.frames.begun(self._job).land(_decode(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Only tells that a task has failed. A commit that failed has told it."""
@@ -75,24 +75,24 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
-        return WrittenPart(_written(self._job, iterator), query_of_task())
+        return WrittenPart(_write(self._job, iterator), query_of_task())
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         query = next((each.query for each in messages if isinstance(each, WrittenPart)), None)
         if query is not None:
             with self._address.connect(counted=True) as lake:
-                lake.frames.begun(self._job).land_batch(query, batchId, _decoded(messages))
+                lake.frames.begun(self._job).land_batch(query, batchId, _decode(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Takes nothing away: the commit may have landed, though Spark does not know it."""
 
 
-def _written(job: WriteJob, rows: Iterator[pa.RecordBatch]) -> list[bytes]:
+def _write(job: WriteJob, rows: Iterator[pa.RecordBatch]) -> list[bytes]:
     try:
         return [encode_message(message) for message in job.write(rows)]
     except TaskFailed as failed:  # nobody translates it: Spark shows it as it is
         raise failed.__cause__ or failed from None
 
 
-def _decoded(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:
+def _decode(messages: list[WriterCommitMessage | None]) -> list[TaskMessage]:
     return [decode_message(data) for each in messages if isinstance(each, WrittenPart) for data in each.messages]

@@ -43,7 +43,7 @@ class TableRows:
 
     def updated(self, rows: DataFrame, values: Values) -> DataFrame:
         names = list(values)
-        fields = changed_fields({names.index(name): (named(name), value) for name, value in values.items()})
+        fields = changed_fields({names.index(name): (column_named(name), value) for name, value in values.items()})
         control = change_columns(UPDATE, functions.col(OBJECT), functions.col(ROW), fields)
         return rows.select(*control, *(value.alias(name) for name, value in values.items()))
 
@@ -72,7 +72,7 @@ def column_of(given: Condition) -> Column:
     return functions.expr(given) if isinstance(given, str) else given
 
 
-def named(name: str, table: str = "") -> Column:
+def column_named(name: str, table: str = "") -> Column:
     quoted = "`" + name.replace("`", "``") + "`"
     return functions.col(f"{table}.{quoted}" if table else quoted)
 

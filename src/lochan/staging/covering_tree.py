@@ -49,7 +49,7 @@ async def make(chosen: CoveringPlan, base: Tree, trees: Trees, runs: Runs, mint:
     return CoveringTree(base.ref.file, ids, tree.ref.id, tree.ref.file, known is None and not restated)
 
 
-async def opened(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
+async def open_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
     """The tree for a view of the layers over this base, if there is one."""
     over = layers.over
     if over is None or over.base != base.ref.file:
@@ -57,12 +57,12 @@ async def opened(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
     return await trees.open(TreeRef(over.tree, over.file))
 
 
-async def committed(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
+async def committed_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
     """The tree that a commit of all these layers over this base makes, if it exists already."""
     known = layers.over
     if known is None or not known.whole or len(known.runs) != len(layers.layers):
         return None
-    return await opened(layers, base, trees)
+    return await open_tree(layers, base, trees)
 
 
 def _lowest(layers: Layers) -> tuple[RunRef, ...]:

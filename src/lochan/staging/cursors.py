@@ -191,16 +191,16 @@ def _unhidden(source: RowSource, rows: RowNumbers, newer: list[tuple[RowSource, 
         last = min(other.seek(high, first), stop)
         if first < last:
             spans.append((other, first, last))
-    return rows[~hidden(source.keys_of(rows), spans, cost)] if spans else rows
+    return rows[~hidden_keys(source.keys_of(rows), spans, cost)] if spans else rows
 
 
-def hidden(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: Cost) -> Mask:
+def hidden_keys(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: Cost) -> Mask:
     """Which of the keys are in one of these spans of rows. Costs the smaller side, not the larger."""
     mask: Mask = np.zeros(len(keys), np.bool_)
     pooled = []
     for source, start, stop in spans:
         if stop - start > len(keys) * _PROBE_RATIO:
-            mask |= _probed(keys, source, start, stop, cost)
+            mask |= _probe(keys, source, start, stop, cost)
             continue
         cost.rows += stop - start
         others = source.keys(start, stop)
@@ -214,7 +214,7 @@ def hidden(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: 
     return mask
 
 
-def _probed(keys: pa.StringArray, source: RowSource, start: int, stop: int, cost: Cost) -> Mask:
+def _probe(keys: pa.StringArray, source: RowSource, start: int, stop: int, cost: Cost) -> Mask:
     found = np.zeros(len(keys), np.bool_)
     for at, key in enumerate(keys.cast(pa.binary()).to_pylist()):
         cost.rows += 1

@@ -69,7 +69,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
             placed[change.path] = (position, change)
         if position == self.last:
             return self
-        return Inline(self.first, position, _stacked(self.pieces, placed, position), size)
+        return Inline(self.first, position, _stack(self.pieces, placed, position), size)
 
     def beyond(self, last: int) -> "Inline | None":
         """The changes after this position."""
@@ -102,12 +102,12 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         yield from sorted(self.merged().values(), key=lambda placed: placed[0])
 
 
-def started(first: int) -> Inline:
+def empty_inline(first: int) -> Inline:
     """An empty one, whose first change will have this position."""
     return Inline(first, first - 1, (), 0)
 
 
-def restored(first: int, last: int, placed: Iterable[tuple[int, Change]]) -> Inline:
+def restore_inline(first: int, last: int, placed: Iterable[tuple[int, Change]]) -> Inline:
     return _of(first, last, {change.path: (position, change) for position, change in placed})
 
 
@@ -128,7 +128,7 @@ def _of(first: int, last: int, placed: Placed) -> Inline:
     return Inline(first, last, (InlinePiece(placed, last),), sum(weight(change) for _, change in placed.values()))
 
 
-def _stacked(pieces: tuple[InlinePiece, ...], placed: Placed, top: int) -> tuple[InlinePiece, ...]:
+def _stack(pieces: tuple[InlinePiece, ...], placed: Placed, top: int) -> tuple[InlinePiece, ...]:
     keep = len(pieces)
     while keep and len(pieces[keep - 1].changes) <= _RATIO * len(placed):
         keep -= 1

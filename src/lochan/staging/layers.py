@@ -17,7 +17,7 @@ from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef
-from lochan.staging.inline import Inline, restored, started
+from lochan.staging.inline import Inline, empty_inline, restore_inline
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ class Layers(msgspec.Struct, frozen=True):
         if isinstance(newest, Inline) and newest.last == self.next - 1:
             inline, kept = newest.put(changes), self.items[:-1]
         else:
-            inline, kept = started(self.next).put(changes), self.items
+            inline, kept = empty_inline(self.next).put(changes), self.items
         return Layers((*kept, inline), inline.last + 1, self.over) if inline.pieces else self
 
     def append(self, *runs: RunRef) -> "Layers":
@@ -171,7 +171,7 @@ class Layers(msgspec.Struct, frozen=True):
         """Rule S4: everything below the seal is committed, except the leftovers, which go below everything after the
         seal. It is a head move, so no seal is left. Raises NotFound if the seal is gone."""
         kept = self.after(seal).layers
-        left = started(self.next).put(changes)
+        left = empty_inline(self.next).put(changes)
         return self._with((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
 
     # --- compaction -------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
     def dump(self) -> "DumpedLayers":
-        return DumpedLayers(self.next, [_dumped(item) for item in self.items], self.over)
+        return DumpedLayers(self.next, [_dump(item) for item in self.items], self.over)
 
 
 def _covers(over: CoveringTree, items: Iterable[Layer | Seal]) -> bool:
@@ -267,10 +267,10 @@ class DumpedLayers(msgspec.Struct, frozen=True, array_like=True):
 
 
 def load(dumped: DumpedLayers) -> Layers:
-    return Layers(tuple(map(_loaded, dumped.items)), dumped.next, dumped.over)
+    return Layers(tuple(map(_load, dumped.items)), dumped.next, dumped.over)
 
 
-def _dumped(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:
+def _dump(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:
     match item:
         case Seal():
             return DumpedSeal(item.number)
@@ -280,13 +280,13 @@ def _dumped(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:
     return DumpedInline(item.first, item.last, changes)
 
 
-def _loaded(item: DumpedSeal | DumpedRun | DumpedInline) -> Layer | Seal:
+def _load(item: DumpedSeal | DumpedRun | DumpedInline) -> Layer | Seal:
     match item:
         case DumpedSeal():
             return Seal(item.number)
         case DumpedRun():
             return item.run
-    return restored(
+    return restore_inline(
         item.first,
         item.last,
         ((at, Tombstone(change) if isinstance(change, str) else change) for at, change in item.changes),

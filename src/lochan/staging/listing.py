@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from lochan.formats.entry import Entry
 from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, RowCursor, sweep
-from lochan.staging.sources import NOTHING, RowSource, SelectedRows, joined
-from lochan.tree.rows import behind, encoded
+from lochan.staging.sources import NOTHING, RowSource, SelectedRows, join_parts
+from lochan.tree.rows import behind, encode_path
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper
@@ -68,7 +68,7 @@ async def flat(cursors: Sequence[RowCursor], limit: int, cost: Cost) -> ListingR
             break
         found.append(picked)
         count += len(picked.rows)
-    picked = joined(found).first(limit)
+    picked = join_parts(found).first(limit)
     return ListingResult(picked, [], picked.last_path if count > limit else None)
 
 
@@ -79,8 +79,8 @@ class FolderListing:
         self._cursors = cursors
         self._delimiter = delimiter
         self._skip = len(prefix)
-        self._mark = encoded(delimiter)
-        self._skip_bytes = len(encoded(prefix))
+        self._mark = encode_path(delimiter)
+        self._skip_bytes = len(encode_path(prefix))
         self._limit = limit
         self._cost = cost
         self._items: list[tuple[RowSource, int] | str] = []  # rows and common prefixes
@@ -204,11 +204,11 @@ class FolderListing:
         if set(map(type, items)) == {str}:  # many pages have only folders
             return ListingResult(NOTHING, cast("list[str]", items), cast("str | None", last))
         prefixes = [item for item in items if isinstance(item, str)]
-        picked = _picked([item for item in items if not isinstance(item, str)])
+        picked = _pick([item for item in items if not isinstance(item, str)])
         return ListingResult(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)
 
 
-def _picked(found: Sequence[tuple[RowSource, int]]) -> SelectedRows:
+def _pick(found: Sequence[tuple[RowSource, int]]) -> SelectedRows:
     sources: list[RowSource] = []
     known: dict[int, int] = {}
     owners = []

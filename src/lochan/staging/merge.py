@@ -21,7 +21,7 @@ _PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut
 
 
-def merged(tables: Sequence[pa.Table]) -> pa.Table:
+def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """One sorted table from several sorted tables, the newest first. It may have several chunks."""
     pile = Pile()
     for age, table in enumerate(tables):

@@ -246,7 +246,7 @@ class SelectedRows(NamedTuple):
 NOTHING = SelectedRows((), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def joined(parts: Sequence[SelectedRows]) -> SelectedRows:
+def join_parts(parts: Sequence[SelectedRows]) -> SelectedRows:
     """One after the other."""
     if len(parts) == 1:
         return parts[0]

@@ -15,14 +15,14 @@ from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, ascends, changes_table, empty
-from lochan.staging.cursors import ABOVE, Cost, RowCursor, cursor_over, hidden
+from lochan.staging.cursors import ABOVE, Cost, RowCursor, cursor_over, hidden_keys
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layer, Layers
 from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, ViewPage, flat
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
-from lochan.tree.rows import PathSpan, behind, encoded, inside, span
+from lochan.tree.rows import PathSpan, behind, encode_path, inside, span
 
 Sources = list[RowSource]
 Stack = tuple[Layer, ...]  # newest first
@@ -74,7 +74,7 @@ class View:
     async def _found(self, prefix: str, after: str, delimiter: str, limit: int) -> ListingResult:
         within = span(prefix, after)
         if _is_common_prefix(after, prefix, delimiter):
-            within = PathSpan(behind(encoded(after)), within.high)
+            within = PathSpan(behind(encode_path(after)), within.high)
             after += ABOVE
         base = cursor_over(self._base, prefix, within, after)
         top = [] if self._above is None else [cursor_over(self._above, prefix, within, after)]
@@ -128,7 +128,7 @@ class View:
         """Opens the runs of the next piece, and returns where the piece ends."""
         while runs:
             cut = pile.cut()
-            count = _needed(runs, pile.lacks) if cut is None else _below(runs, cut)
+            count = _runs_needed(runs, pile.lacks) if cut is None else _below(runs, cut)
             if not count:
                 return cut
             chosen, runs[:count] = runs[:count], []
@@ -142,12 +142,12 @@ class View:
         paths = paths if ascends(paths) else paths.unique().sort()
         if not len(paths):
             return paths
-        low, high = encoded(paths[0].as_py()), encoded(paths[-1].as_py()) + b"\0"
+        low, high = encode_path(paths[0].as_py()), encode_path(paths[-1].as_py()) + b"\0"
         spans = []
         for source in await self._sources(self._layers, PathSpan(low, high), paths):
             start = source.seek(low, 0)
             spans.append((source, start, source.seek(high, start)))
-        return paths.filter(pa.array(hidden(paths, spans, self.cost)))
+        return paths.filter(pa.array(hidden_keys(paths, spans, self.cost)))
 
     async def _sources(self, layers: Stack, within: PathSpan, paths: pa.StringArray | None = None) -> Sources:
         """Newest first. With `paths`, only runs that may hold one of them."""
@@ -186,7 +186,7 @@ def _is_aside(runs: Waiting) -> bool:
     return first.count > _PASSED_ROWS_MIN and (len(runs) == 1 or first.max_path < runs[1][1].min_path)
 
 
-def _needed(runs: Waiting, rows: int) -> int:
+def _runs_needed(runs: Waiting, rows: int) -> int:
     """How many of the first runs have so many rows together; at least one."""
     sums = list(accumulate(run.count for _, run in runs))
     return min(bisect_left(sums, rows) + 1, len(runs))
@@ -194,7 +194,7 @@ def _needed(runs: Waiting, rows: int) -> int:
 
 def _below(runs: Waiting, cut: bytes) -> int:
     """How many of them, in the order of their first paths, begin below the cut."""
-    return bisect_left(runs, cut, key=lambda run: encoded(run[1].min_path))
+    return bisect_left(runs, cut, key=lambda run: encode_path(run[1].min_path))
 
 
 async def _puts(above: ViewBase, prefix: str) -> pa.Table:
@@ -203,4 +203,4 @@ async def _puts(above: ViewBase, prefix: str) -> pa.Table:
 
 
 def _touches(ref: RunRef, within: PathSpan) -> bool:
-    return encoded(ref.max_path) >= within.low and encoded(ref.min_path) < within.high
+    return encode_path(ref.max_path) >= within.low and encode_path(ref.min_path) < within.high

@@ -46,7 +46,7 @@ async def _one_connection(options: Mapping[str, str], endpoint: str, bucket: str
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.netloc, timeout=_SILENT_S)
     try:
-        answer = await asyncio.to_thread(_asked, connection, f"{parts.path}?{parts.query}", headers)
+        answer = await asyncio.to_thread(_get, connection, f"{parts.path}?{parts.query}", headers)
         if answer.status != http.client.OK:
             text = answer.read(200).decode(errors="replace")
             raise Refused(
@@ -85,7 +85,7 @@ async def read_on_thread(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
         yield data
 
 
-def _asked(connection: http.client.HTTPConnection, target: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+def _get(connection: http.client.HTTPConnection, target: str, headers: dict[str, str]) -> http.client.HTTPResponse:
     connection.request("GET", target, headers=headers)
     return connection.getresponse()
 

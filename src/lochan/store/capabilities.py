@@ -31,7 +31,7 @@ def capability(store: Store, kind: type[C]) -> C | None:
     return None
 
 
-def tagged(store: Store, tags: Mapping[str, str]) -> Store:
+def with_tags(store: Store, tags: Mapping[str, str]) -> Store:
     """The same store, whose `put` and `put_stream` tag objects with these tags, if it can."""
     tagging = capability(store, Tagging)
     return store if tagging is None else tagging.tagged(tags)
@@ -174,5 +174,5 @@ class Wrapper:
     def tagged(self, tags: Mapping[str, str]) -> Self:
         """A copy of the wrapper around the tagged store; the two share all that they count, keep and remember."""
         other = copy(self)
-        other.inner = tagged(self.inner, tags)
+        other.inner = with_tags(self.inner, tags)
         return other

@@ -61,12 +61,12 @@ class CountingStore(Wrapper):
         self.counts = counts
 
     async def get(self, path: str) -> bytes:
-        data = await _counted(self.counts.get, self.inner.get(path))
+        data = await _count(self.counts.get, self.inner.get(path))
         self.counts.get.bytes_in += len(data)
         return data
 
     async def get_range(self, path: str, start: int, stop: int) -> bytes:
-        data = await _counted(self.counts.get_range, self.inner.get_range(path, start, stop))
+        data = await _count(self.counts.get_range, self.inner.get_range(path, start, stop))
         self.counts.get_range.bytes_in += len(data)
         return data
 
@@ -76,23 +76,23 @@ class CountingStore(Wrapper):
             yield chunk
 
     async def head(self, path: str) -> Stat:
-        return await _counted(self.counts.head, self.inner.head(path))
+        return await _count(self.counts.head, self.inner.head(path))
 
     async def put(self, path: str, data: bytes) -> None:
         self.counts.put.bytes_out += len(data)
-        await _counted(self.counts.put, self.inner.put(path, data))
+        await _count(self.counts.put, self.inner.put(path, data))
 
     async def put_if_absent(self, path: str, data: bytes) -> None:
         self.counts.put_if_absent.bytes_out += len(data)
-        await _counted(self.counts.put_if_absent, self.inner.put_if_absent(path, data))
+        await _count(self.counts.put_if_absent, self.inner.put_if_absent(path, data))
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
-        size = await _counted(self.counts.put_stream, self.inner.put_stream(path, chunks))
+        size = await _count(self.counts.put_stream, self.inner.put_stream(path, chunks))
         self.counts.put_stream.bytes_out += size
         return size
 
     async def delete(self, path: str) -> None:
-        await _counted(self.counts.delete, self.inner.delete(path))
+        await _count(self.counts.delete, self.inner.delete(path))
 
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         async for stat in _counted_stream(self.counts.list, self.inner.list(prefix, after)):
@@ -114,7 +114,7 @@ def counts_of(store: Store) -> RequestCounts | None:
     return None
 
 
-async def _counted(tally: Tally, call: Awaitable[T]) -> T:
+async def _count(tally: Tally, call: Awaitable[T]) -> T:
     tally.requests += 1
     try:
         return await call

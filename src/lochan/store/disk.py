@@ -46,7 +46,7 @@ def close_to_others(folder: bytes) -> None:
 
 
 @contextmanager
-def translated(where: str) -> Iterator[None]:
+def translate_errors(where: str) -> Iterator[None]:
     """Turns an OSError inside into one of our errors, which names `where`. Only for steps before anything is
     visible."""
     try:

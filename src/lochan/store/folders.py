@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 
 from lochan.errors import Invalid, NotFound, Unavailable, Unknown
-from lochan.store.disk import FOLDER_MODE, translated
+from lochan.store.disk import FOLDER_MODE, translate_errors
 from lochan.store.local_files import FOLDER
 from lochan.store.protocol import Stat, check_path
 
@@ -28,7 +28,7 @@ class Folders:
     def __init__(self, root: bytes, *, create: bool) -> None:
         self.root = root
         if create:
-            with translated(os.fsdecode(root)):
+            with translate_errors(os.fsdecode(root)):
                 _make_root(root)
         self._inode = _root_inode(root)
         # Folder -> its inode when its chain was synced. Another process may remove a folder and make it again. Should
@@ -145,7 +145,7 @@ def _make_root(root: bytes) -> None:
 
 
 def _root_inode(root: bytes) -> int:
-    with translated(os.fsdecode(root)):
+    with translate_errors(os.fsdecode(root)):
         try:
             stat = os.stat(root)
         except FileNotFoundError:
@@ -198,7 +198,7 @@ def to_stat(path: str, stat: os.stat_result) -> Stat:
 def _children(root: bytes, folder: bytes) -> Iterator[bytes]:
     """Names from the root; those of folders end with a slash."""
     names = []
-    with translated(os.fsdecode(root + b"/" + folder)):
+    with translate_errors(os.fsdecode(root + b"/" + folder)):
         try:
             with os.scandir(root + b"/" + folder) as entries:
                 for entry in entries:

@@ -19,7 +19,7 @@ from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.store import local_files
-from lochan.store.disk import close_to_others, translate, translated
+from lochan.store.disk import close_to_others, translate, translate_errors
 from lochan.store.folders import Folders, list_objects, next_batch, to_stat
 from lochan.store.local_files import LocalFile, TemporaryFile
 from lochan.store.protocol import Stat, check_path, check_span
@@ -169,7 +169,7 @@ class LocalStore:
 
         def finish(file: TemporaryFile, *rest: bytes) -> str:
             self._append(path, file, *rest)
-            with translated(self._where(path)):
+            with translate_errors(self._where(path)):
                 file.seal()
                 fp("local.after_temp_sync")
                 try:
@@ -228,12 +228,12 @@ class LocalStore:
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Removes files that killed processes left in `.tmp` and that were not written for `older_than` seconds.
         Returns how many."""
-        with translated(self.url):
+        with translate_errors(self.url):
             return local_files.sweep(self._root, clock.wall() / 1e6 - older_than)
 
     def temporary_files(self) -> Sequence[Stat]:
-        with translated(self.url):
-            return local_files.left_over(self._root)
+        with translate_errors(self.url):
+            return local_files.leftover_files(self._root)
 
     async def _beside(self, verb: int, path: str, data: bytes) -> bool:
         """True: the scribe has done it. False: it may or may not have done it."""
@@ -251,7 +251,7 @@ class LocalStore:
     def put_if_absent_now(self, path: str, data: bytes) -> None:
         """Like `put_if_absent`, in the caller's thread."""
         name = self._writable(path)
-        with self._temp(path) as file, translated(self._where(path)):
+        with self._temp(path) as file, translate_errors(self._where(path)):
             file.write(data)
             fp("local.temp_written")
             file.seal()
@@ -269,12 +269,12 @@ class LocalStore:
             self._replace(path, name, file)
 
     def _append(self, path: str, file: TemporaryFile, *pieces: bytes) -> None:
-        with translated(self._where(path)):
+        with translate_errors(self._where(path)):
             for data in pieces:
                 file.write(data)
 
     def _replace(self, path: str, name: bytes, file: TemporaryFile) -> None:
-        with translated(self._where(path)):
+        with translate_errors(self._where(path)):
             file.seal()
             fp("local.after_temp_sync")
             self._publish(name, file.rename)
@@ -314,7 +314,7 @@ class LocalStore:
 
     def _temp(self, path: str) -> TemporaryFile:
         fp("local.before_temp")
-        with translated(self._where(path)):
+        with translate_errors(self._where(path)):
             try:
                 return TemporaryFile(self._root)
             except FileNotFoundError:

@@ -132,7 +132,7 @@ def sweep(root: bytes, before: float) -> int:
     return removed
 
 
-def left_over(root: bytes) -> list[Stat]:
+def leftover_files(root: bytes) -> list[Stat]:
     """Temporary files, whether somebody still writes them or not."""
     found = []
     with suppress(FileNotFoundError), os.scandir(root + b"/" + FOLDER) as entries:

@@ -239,10 +239,10 @@ class RemoteStore:
 
 
 def _stat(meta: "ObjectMeta") -> Stat:
-    return Stat(meta["path"], meta["size"], meta["last_modified"].timestamp(), _quoted(meta["e_tag"] or ""))
+    return Stat(meta["path"], meta["size"], meta["last_modified"].timestamp(), _quote_etag(meta["e_tag"] or ""))
 
 
-def _quoted(etag: str) -> str:
+def _quote_etag(etag: str) -> str:
     """Azure's lists leave out the quotes that are part of an ETag, and that a condition needs."""
     return f'"{etag}"' if etag and not etag.endswith('"') else etag
 

@@ -31,7 +31,7 @@ class ListedPages:
                 batch.column("path"),
                 batch.column("size").cast(pa.int64()),
                 batch.column("last_modified").cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
-                _quoted(pc.fill_null(batch.column("e_tag"), "")),
+                _quote_etags(pc.fill_null(batch.column("e_tag"), "")),
             ],
             schema=STAT_SCHEMA,
         )
@@ -54,7 +54,7 @@ class ListedPages:
         return batch.take(kept)
 
 
-def _quoted(etags: pa.StringArray) -> pa.StringArray:
+def _quote_etags(etags: pa.StringArray) -> pa.StringArray:
     """Azure's lists leave out the quotes that are part of an ETag, and that a condition needs."""
     bare = pc.and_(pc.not_equal(etags, ""), pc.invert(pc.ends_with(etags, '"')))
     if not pc.any(bare).as_py():

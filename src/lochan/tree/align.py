@@ -16,7 +16,7 @@ import pyarrow as pa
 from lochan.concurrency import map_ahead
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.rows import PathSpan, encoded
+from lochan.tree.rows import PathSpan, encode_path
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
 Load = Callable[[RangeRef], Awaitable[EntryRows]]
@@ -50,7 +50,9 @@ def ids(ranges: Iterable[RangeRef]) -> list[str]:
 
 
 def overlapping(ranges: Sequence[RangeRef], within: PathSpan) -> list[RangeRef]:
-    return [ref for ref in ranges if encoded(ref.max_path) >= within.low and encoded(ref.min_path) < within.high]
+    return [
+        ref for ref in ranges if encode_path(ref.max_path) >= within.low and encode_path(ref.min_path) < within.high
+    ]
 
 
 class AlignedPart(NamedTuple):
@@ -96,14 +98,14 @@ class _Side:
 
     @property
     def high(self) -> bytes:
-        return encoded(self._refs[self._at].max_path)
+        return encode_path(self._refs[self._at].max_path)
 
     async def close(self) -> None:
         await self._loaded.aclose()
 
     async def take(self, high: bytes) -> AlignedPart:
         """The rows up to `high`, which is not beyond the end of this range."""
-        if not self.left or (self._rows is None and encoded(self._refs[self._at].min_path) > high):
+        if not self.left or (self._rows is None and encode_path(self._refs[self._at].min_path) > high):
             return AlignedPart(NO_ENTRIES, 0)
         if self._rows is None:
             self._rows, self._row = await anext(self._loaded), 0

@@ -21,7 +21,7 @@ from lochan.formats.entry_table import entries_of
 from lochan.formats.range import IDENTITY, RangeRef
 from lochan.tree.align import Segment, common_base, ids, overlapping, segments, windows
 from lochan.tree.patches import changed_paths, rows_of_sides
-from lochan.tree.rows import Compared, Indices, PathSpan, compare, compare_rows, encoded, inside, span
+from lochan.tree.rows import Compared, Indices, PathSpan, compare, compare_rows, encode_path, inside, span
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
@@ -111,12 +111,12 @@ async def roll_up(
     async for table in diff(trees, left, right, prefix):
         sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
         found = pa.table({"path": table["path"], "kind": table["kind"], **sizes})
-        for name, counts in rolled_up(found, prefix, delimiter, depth).items():
+        for name, counts in roll_up_table(found, prefix, delimiter, depth).items():
             totals.setdefault(name, DiffCounts()).add(counts)
     return totals
 
 
-def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
+def roll_up_table(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
     """The same for rows with path, kind, and the sizes on the left and on the right."""
     if not delimiter or not 1 <= depth <= _DEPTH_MAX:
         raise Invalid(f"a diff is rolled up by a delimiter, at a depth from 1 to {_DEPTH_MAX}")
@@ -215,7 +215,7 @@ async def _rows_that_may_differ(trees: Trees, within: PathSpan, names: Sequence[
 
 
 def _lies_in(ref: RangeRef, within: PathSpan) -> bool:
-    return within.low <= encoded(ref.min_path) and encoded(ref.max_path) < within.high
+    return within.low <= encode_path(ref.min_path) and encode_path(ref.max_path) < within.high
 
 
 def _differences(window: _Window) -> pa.Table:

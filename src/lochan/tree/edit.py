@@ -21,7 +21,7 @@ from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
 from lochan.tree.assemble import Assembler, Load, RangeCut
-from lochan.tree.patches import PatchedRange, PatchLimits, fits, patched
+from lochan.tree.patches import PatchedRange, PatchLimits, fits, patch_range
 from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
@@ -170,7 +170,7 @@ class Patcher:
     async def patched(self, ref: RangeRef, changes: pa.RecordBatch, *, restate: bool) -> PatchedRange | int | None:
         """As `patches.patched`."""
         parts = await self.files.parts(ref)
-        make = partial(patched, restate=restate)
+        make = partial(patch_range, restate=restate)
         return await self.files.run(make, parts, changes, self._cut, self._mint, self.limits)
 
     async def add(self, into: Assembler, made: PatchedRange) -> None:

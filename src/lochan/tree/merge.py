@@ -34,14 +34,14 @@ from lochan.tree.rows import (
     Mask,
     Stretch,
     compare,
-    encoded,
+    encode_path,
     inside,
     locate,
     part_of_range,
     same_pairs,
     span,
-    spliced,
-    taken,
+    splice_rows,
+    take_rows,
 )
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
@@ -105,7 +105,7 @@ async def merge(
 ) -> MergeResult:
     """`ours` with what `theirs` changed since `base`. If both made the same change, our entry stays with its
     address."""
-    settled = _settled(base, ours, theirs)
+    settled = _one_sided(base, ours, theirs)
     if settled is not None:
         return MergeResult(settled, 0, CONFLICT_SCHEMA.empty_table())
     conflicts: list[pa.Table] = []
@@ -135,7 +135,7 @@ async def conflicts(
     after: str = "",
 ) -> AsyncIterator[pa.Table]:
     """Tables of CONFLICT_SCHEMA, in path order, lazily. None is empty."""
-    if _settled(base, ours, theirs) is not None:
+    if _one_sided(base, ours, theirs) is not None:
         return
     within = span(prefix, after)
     plan = segments(*(overlapping(tree.ranges, within) for tree in (base, ours, theirs)))
@@ -164,7 +164,7 @@ async def _steps(
     """In path order: whole ranges to use, and rows where the ranges do not decide."""
     for together, group in groupby(plan, partial(_is_of_patches, patcher)):
         if not together:
-            async with aclosing(_windowed(trees, list(group), strategy)) as steps:
+            async with aclosing(_merge_windows(trees, list(group), strategy)) as steps:
                 async for step in steps:
                     yield step
             continue
@@ -177,7 +177,7 @@ async def _steps(
                 if found is not None:
                     yield found
                     continue
-                async with aclosing(_windowed(trees, [segment], strategy)) as steps:
+                async with aclosing(_merge_windows(trees, [segment], strategy)) as steps:
                     async for step in steps:
                         yield step
 
@@ -205,7 +205,7 @@ async def _mixed_patches(
     return None if made is None else segment[1]
 
 
-async def _windowed(
+async def _merge_windows(
     trees: Trees, plan: Sequence[Segment], strategy: Strategy
 ) -> AsyncGenerator[tuple[RangeRef, ...] | _Mixed, None]:
     clashes = [segment for segment in plan if _whole(segment) is None]
@@ -216,20 +216,20 @@ async def _windowed(
             if whole is not None:
                 yield whole
                 continue
-            end = encoded(max(ref.max_path for side in segment for ref in side))
+            end = encode_path(max(ref.max_path for side in segment for ref in side))
             high = b""
             while high < end:
                 high, parts = await anext(rows)
-                for mixed in await _mixed_at_once(trees, parts, strategy):
+                for mixed in await _mix_parts(trees, parts, strategy):
                     yield mixed
 
 
-async def _mixed_at_once(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
+async def _mix_parts(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
     """In path order. A large window is mixed as two halves in parallel, because nothing else can be done meanwhile."""
 
     def mix(base: AlignedPart, ours: AlignedPart, theirs: AlignedPart) -> Awaitable[_Mixed]:
         untested = trees.cut.untested(ours.start)
-        return trees.threads.run(_mixed, base.rows, ours.rows, theirs.rows, strategy, untested)
+        return trees.threads.run(_mix, base.rows, ours.rows, theirs.rows, strategy, untested)
 
     ours = parts[1].rows
     if ours.num_rows < _HALVED_ROWS_MIN or trees.width == 1:
@@ -251,7 +251,7 @@ async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed, patche
             await assembler.add_range(ref)
 
 
-def _settled(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
+def _one_sided(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
     if theirs.ref.id in (base.ref.id, ours.ref.id):
         return ours
     return theirs if ours.ref.id == base.ref.id else None
@@ -265,13 +265,13 @@ def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
     return theirs if ids(ours) == ids(base) else None
 
 
-def _mixed(
+def _mix(
     base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy, untested: int
 ) -> _Mixed:
     decided = _decide(base, ours, theirs, strategy)
     if not len(decided.gone) and not decided.new.num_rows:
         return _Mixed([part_of_range(ours, untested)], decided.conflicts)
-    return _Mixed(spliced(ours, decided.gone, decided.new, decided.before, untested), decided.conflicts)
+    return _Mixed(splice_rows(ours, decided.gone, decided.new, decided.before, untested), decided.conflicts)
 
 
 class _Decided(NamedTuple):
@@ -299,7 +299,7 @@ def _decide(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, 
     source = concat([theirs, base]) if undo.any() else theirs
     row = np.where(undo & (in_base >= 0), theirs.num_rows + in_base, np.where(undo, -1, in_theirs))
     new = change & (row >= 0)
-    return _Decided(conflicts, at[change & found], taken(source, row[new]), at[new])
+    return _Decided(conflicts, at[change & found], take_rows(source, row[new]), at[new])
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:

@@ -20,7 +20,7 @@ from lochan.formats.patch import Splice, check_whole, refer_patched
 from lochan.formats.range import RangeRef
 from lochan.formats.run import changes_table
 from lochan.tree.assemble import RangeCut
-from lochan.tree.rows import Indices, Mask, Stretch, locate, same_pairs, spliced, taken
+from lochan.tree.rows import Indices, Mask, Stretch, locate, same_pairs, splice_rows, take_rows
 
 
 class PatchLimits(NamedTuple):
@@ -55,7 +55,7 @@ class PatchedRange(NamedTuple):
 
     def stretches(self, cut: RangeCut) -> list[Stretch]:
         """Its rows, for a tree that is cut elsewhere."""
-        return spliced(*self.splice, untested=cut.untested(0))
+        return splice_rows(*self.splice, untested=cut.untested(0))
 
 
 class EffectiveChanges(NamedTuple):
@@ -73,7 +73,7 @@ def fits(ref: RangeRef, changes: int, limits: PatchLimits) -> bool:
     return limits.fit(changes, base.count) and ref.keys is None and base.keys is None
 
 
-def patched(
+def patch_range(
     parts: RangeParts, changes: pa.RecordBatch, cut: RangeCut, mint: int, limits: PatchLimits, *, restate: bool
 ) -> PatchedRange | int | None:
     """The range with all of its changes (RUN_SCHEMA). A number: nothing changes, and so many entries were there
@@ -98,7 +98,7 @@ def whole(parts: RangeParts, ref: RangeRef, what: str) -> pa.RecordBatch:
         return parts.rows.batch
     at, found = locate(parts.rows.batch.column("path"), parts.patch.column("path"))
     splice = _splice(parts.rows.batch, parts.patch, at, found)
-    rows = as_batch(pa.Table.from_batches([each.batch for each in spliced(*splice)], ENTRY_SCHEMA))
+    rows = as_batch(pa.Table.from_batches([each.batch for each in splice_rows(*splice)], ENTRY_SCHEMA))
     check_whole(rows, ref, what)
     return rows
 
@@ -121,7 +121,7 @@ class RowsAt(NamedTuple):
 def rows_at(parts: RangeParts, paths: pa.StringArray) -> pa.RecordBatch:
     """The entries that the range has at these paths, in their order. REQUIRES: they ascend."""
     [found] = rows_of_sides([parts], paths, ENTRY_SCHEMA.names)
-    return taken(found.batch, found.rows[found.rows >= 0])
+    return take_rows(found.batch, found.rows[found.rows >= 0])
 
 
 def rows_of_sides(sides: Sequence[RangeParts], paths: pa.StringArray, names: Sequence[str]) -> list[RowsAt]:
@@ -136,7 +136,7 @@ def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: M
     rows = np.full(len(paths), -1, np.int64)
     if patch is None:
         rows[found] = np.arange(int(found.sum()))
-        return RowsAt(taken(base, at[found]), rows)
+        return RowsAt(take_rows(base, at[found]), rows)
     over, patched = locate(patch.column("path"), paths)
     there = patched.copy()
     there[patched] = ~_mask(patch.column("deleted"))[over[patched]]
@@ -144,8 +144,8 @@ def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: M
     count = int(found.sum())
     rows[found] = np.arange(count)
     rows[there] = count + np.arange(int(there.sum()))
-    new = taken(patch.select(names), over[there])
-    return RowsAt(concat([taken(base, at[found]), new]) if count else new, rows)
+    new = take_rows(patch.select(names), over[there])
+    return RowsAt(concat([take_rows(base, at[found]), new]) if count else new, rows)
 
 
 def as_changes(gone: pa.StringArray, new: pa.RecordBatch) -> pa.RecordBatch:
@@ -168,13 +168,13 @@ def _effective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> 
     same = both[same_pairs(now, at[both], changes, both)]
     if not restate:
         kept[same] = False
-    return EffectiveChanges(taken(changes, np.flatnonzero(kept)), len(same))
+    return EffectiveChanges(take_rows(changes, np.flatnonzero(kept)), len(same))
 
 
 def _newest(patch: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch:
     """Both, the change where there are two of a path."""
     _, over = locate(changes.column("path"), patch.column("path"))
-    both = concat([taken(patch, np.flatnonzero(~over)), changes])
+    both = concat([take_rows(patch, np.flatnonzero(~over)), changes])
     return both.take(pc.sort_indices(both.column("path")))
 
 
@@ -182,12 +182,12 @@ def _minimal(base: pa.RecordBatch, patch: pa.RecordBatch) -> tuple[pa.RecordBatc
     """Without tombstones of what the base does not have, and where each path is in the base."""
     at, found = locate(base.column("path"), patch.column("path"))
     kept = np.flatnonzero(found | ~_mask(patch.column("deleted")))
-    return taken(patch, kept), at[kept], found[kept]
+    return take_rows(patch, kept), at[kept], found[kept]
 
 
 def _splice(base: pa.RecordBatch, patch: pa.RecordBatch, at: Indices, found: Mask) -> Splice:
     puts = ~_mask(patch.column("deleted"))
-    return Splice(base, at[found], taken(patch.select(ENTRY_SCHEMA.names), np.flatnonzero(puts)), at[puts])
+    return Splice(base, at[found], take_rows(patch.select(ENTRY_SCHEMA.names), np.flatnonzero(puts)), at[puts])
 
 
 def _ends_alike(base: pa.RecordBatch, patch: pa.RecordBatch, at: Indices, found: Mask, cut: RangeCut) -> bool:

@@ -107,8 +107,8 @@ class Ranges:
         """The range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least one
         entry; paths ascend; the names in each map ascend."""
         if entries.nbytes <= _SMALL_BYTES_MAX:
-            return _named(entries, mint, known)
-        return await self._threads.run(_named, entries, mint, known)
+            return _refer(entries, mint, known)
+        return await self._threads.run(_refer, entries, mint, known)
 
     async def write(self, entries: pa.Table, named: Awaitable[RangeRef], known: Mapping[str, RangeRef]) -> None:
         """Writes the range that `name` returns. Encoding takes longer than naming, and need not wait for the name."""
@@ -175,7 +175,7 @@ class Ranges:
         mapped = await self._threads.run(cache.open, ref.file) if cache else None
         if mapped is None:
             batch = await (self._from_store(ref) if ref.base is None else self._from_patch(ref, ref.base))
-            mapped = await self._threads.run(_kept, cache, ref.file, batch) if cache else None
+            mapped = await self._threads.run(_keep, cache, ref.file, batch) if cache else None
             if mapped is None:
                 return self._heap.put(self._path(ref.file), EntryRows(batch), batch.nbytes)
         return EntryRows(mapped)
@@ -216,12 +216,12 @@ class Ranges:
         return f"{self._prefix}/{file}"
 
 
-def _named(entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
+def _refer(entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
     id = ranges.content_id(entries)
     return known[id] if id in known else ranges.refer(entries, mint, id)
 
 
-def _kept(cache: ArrowCache, name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+def _keep(cache: ArrowCache, name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     cache.keep(name, batch)
     return cache.open(name)
 

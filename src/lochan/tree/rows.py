@@ -23,7 +23,7 @@ class PathSpan(NamedTuple):
     high: bytes
 
 
-def encoded(text: str) -> bytes:
+def encode_path(text: str) -> bytes:
     """Invalid Unicode is no prefix of any path, and no error."""
     return text.encode(errors="surrogatepass")
 
@@ -35,8 +35,8 @@ def behind(prefix: bytes) -> bytes:
 
 def span(prefix: str, after: str = "") -> PathSpan:
     """The paths that begin with `prefix` and are greater than `after`."""
-    low, high = encoded(prefix), behind(encoded(prefix))
-    return PathSpan(max(low, encoded(after) + b"\0") if after else low, high)
+    low, high = encode_path(prefix), behind(encode_path(prefix))
+    return PathSpan(max(low, encode_path(after) + b"\0") if after else low, high)
 
 
 Indices = npt.NDArray[np.int64]
@@ -67,16 +67,16 @@ def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask
     if len(wanted) == len(paths) and wanted.equals(paths):  # two versions of a range with the same objects
         return np.arange(len(paths)), np.ones(len(paths), np.bool_)
     if len(wanted) < max(_FEW, len(paths) // 4):
-        return _searched(paths, wanted)
+        return _search(paths, wanted)
     at, found = _side_by_side(paths, wanted)
     rest = np.flatnonzero(~found)
-    at[rest], found[rest] = _searched(paths, wanted.take(pa.array(rest)))
+    at[rest], found[rest] = _search(paths, wanted.take(pa.array(rest)))
     return at, found
 
 
-def _searched(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
+def _search(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
     if len(wanted) <= _HALVED_MAX:
-        at = _halved(paths, wanted)
+        at = _bisect(paths, wanted)
     else:
         import polars as pl  # here, because it takes longer to load than a command has to do with a few paths
 
@@ -85,7 +85,7 @@ def _searched(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, M
     return at, (at < len(paths)) & _mask(pc.equal(there, wanted))
 
 
-def _halved(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, behind: bool = False) -> Indices:
+def _bisect(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, behind: bool = False) -> Indices:
     """For each wanted path, the first row whose path is not below it; `behind`: whose path is above it. Halves the rows
     in question of all of them at once. REQUIRES: at least one row."""
     compare = pc.less_equal if behind else pc.less
@@ -101,7 +101,7 @@ def _side_by_side(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indice
     """The same for most paths, quickly: searches one path in so many and continues from there, because in two versions
     of a range most paths are in the same order. Says nothing about the others."""
     marks = np.arange(0, len(wanted), _STRIDE)
-    shifts = _searched(paths, wanted.take(pa.array(marks)))[0] - marks
+    shifts = _search(paths, wanted.take(pa.array(marks)))[0] - marks
     guessed = np.arange(len(wanted)) + np.repeat(shifts, _STRIDE)[: len(wanted)]
     at = np.minimum(guessed, len(paths) - 1)
     return at, _mask(pc.equal(paths.take(pa.array(at)), wanted))
@@ -113,7 +113,7 @@ def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]
     if not len(paths) or not ranges:
         return []
     highs = pa.array([ref.max_path for ref in ranges], pa.string())
-    ends = _halved(paths, highs, behind=True).tolist()
+    ends = _bisect(paths, highs, behind=True).tolist()
     parts = zip(ranges, [0, *ends], ends, strict=False)
     return [(ref, low, high) for ref, low, high in parts if low < high]
 
@@ -173,7 +173,7 @@ def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there
         one, other = left.slice(here[start], end - start), right.slice(there[start], end - start)
         same[start:end], short[start:end] = same_content(one, other), False
     rows = np.flatnonzero(short)
-    same[rows] = same_content(taken(left, here[rows]), taken(right, there[rows]))
+    same[rows] = same_content(take_rows(left, here[rows]), take_rows(right, there[rows]))
     return same
 
 
@@ -220,11 +220,11 @@ def with_changes(
     gone = found & (deleted | puts)
     if not gone.any() and not puts.any():
         return Edited(None, len(same))
-    new = taken(changes.select(ENTRY_SCHEMA.names), np.flatnonzero(puts))
-    return Edited(spliced(base, at[gone], new, at[puts], untested), len(same))
+    new = take_rows(changes.select(ENTRY_SCHEMA.names), np.flatnonzero(puts))
+    return Edited(splice_rows(base, at[gone], new, at[puts], untested), len(same))
 
 
-def spliced(
+def splice_rows(
     base: pa.RecordBatch, gone: Indices, new: pa.RecordBatch, before: Indices, untested: int | None = None
 ) -> list[Stretch]:
     """`base` without the rows `gone`, and with each row of `new` in front of the row that `before` names. `untested` is
@@ -243,7 +243,7 @@ def spliced(
         middle = [_from(base, new, part, untested) for part in np.split(order, breaks) if len(part)]
     else:
         middle = [
-            _mixed(base, new, order[start : start + _COPIED_AT_ONCE], untested)
+            _mix(base, new, order[start : start + _COPIED_AT_ONCE], untested)
             for start in range(0, len(order), _COPIED_AT_ONCE)
         ]
     if untested is None:
@@ -271,7 +271,7 @@ def _from(base: pa.RecordBatch, new: pa.RecordBatch, rows: Indices, untested: in
     return Stretch(batch) if untested is None else part_of_range(batch, max(0, untested - first))
 
 
-def _mixed(base: pa.RecordBatch, new: pa.RecordBatch, order: Indices, untested: int | None) -> Stretch:
+def _mix(base: pa.RecordBatch, new: pa.RecordBatch, order: Indices, untested: int | None) -> Stretch:
     """Rows of both. Only those between the first and the last are joined before they are taken."""
     old = order < base.num_rows
     kept, come = order[old], order[~old] - base.num_rows
@@ -280,7 +280,7 @@ def _mixed(base: pa.RecordBatch, new: pa.RecordBatch, order: Indices, untested: 
     places[old] = kept - _extent(kept)[0]
     places[~old] = come - _extent(come)[0] + _extent(kept)[1]
     ends = None if untested is None else np.flatnonzero((order < untested) | (order >= base.num_rows - 1))
-    return Stretch(taken(concat(parts), places), ends)
+    return Stretch(take_rows(concat(parts), places), ends)
 
 
 def _extent(rows: Indices) -> tuple[int, int]:
@@ -288,7 +288,7 @@ def _extent(rows: Indices) -> tuple[int, int]:
     return (int(rows[0]), int(rows[-1] - rows[0]) + 1) if len(rows) else (0, 0)
 
 
-def taken(batch: pa.RecordBatch, rows: Indices) -> pa.RecordBatch:
+def take_rows(batch: pa.RecordBatch, rows: Indices) -> pa.RecordBatch:
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):
         return batch.slice(int(rows[0]), len(rows))
     at = pa.array(rows)

@@ -20,7 +20,7 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import tree as listing
 from lochan.tree.ranges import Ranges
-from lochan.tree.rows import Indices, Mask, PathSpan, behind, by_range, encoded, locate, span
+from lochan.tree.rows import Indices, Mask, PathSpan, behind, by_range, encode_path, locate, span
 
 FoundRow = tuple[EntryRows, int]
 
@@ -52,7 +52,7 @@ class Tree:
         self._width = width
 
     async def get(self, path: str) -> Entry | None:
-        key = encoded(path)
+        key = encode_path(path)
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
             return None
@@ -63,7 +63,7 @@ class Tree:
     def find(self, path: str) -> FoundRow | None:
         """The rows that hold the path, and which of them, without waiting. None: the path is absent. Raises NotOpen if
         the range has to be opened first: use `get`."""
-        key = encoded(path)
+        key = encode_path(path)
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
             return None
@@ -102,7 +102,7 @@ class Tree:
         """The entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
-        wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
+        wanted = [ref for ref in self.ranges[first:] if encode_path(ref.min_path) < within.high]
         async with aclosing(map_ahead(self._load_all, wanted, self._width)) as loaded:
             async for rows in loaded:
                 low, high = rows.seek(within.low), rows.seek(within.high)
@@ -130,7 +130,7 @@ class ListedTree(NamedTuple):
 
 
 async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit: int) -> TreePage:
-    walk = _Walk(start(prefix, after, delimiter), len(encoded(prefix)), encoded(delimiter), limit)
+    walk = _Walk(start(prefix, after, delimiter), len(encode_path(prefix)), encode_path(delimiter), limit)
     more = limit > 0 and await _more(tree, walk)
     return TreePage(
         pa.Table.from_batches(walk.found, ENTRY_SCHEMA), walk.prefixes, walk.last.decode() if more else None
@@ -140,8 +140,8 @@ async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit:
 def start(prefix: str, after: str, delimiter: str) -> PathSpan:
     """The span of the page. An `after` that is a common prefix stands for everything under it."""
     within = span(prefix, after)
-    key, skip = encoded(after), len(encoded(prefix))
-    if delimiter and after and after.startswith(prefix) and common(key, skip, encoded(delimiter)) == key:
+    key, skip = encode_path(after), len(encode_path(prefix))
+    if delimiter and after and after.startswith(prefix) and common(key, skip, encode_path(delimiter)) == key:
         return PathSpan(behind(key), within.high)
     return within
 
@@ -157,7 +157,7 @@ async def _more(tree: ListedTree, walk: "_Walk") -> bool:
     """Walks to the end of the page. True: there is more after it."""
     while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
         ref = tree.ranges[index]
-        least = encoded(ref.min_path)
+        least = encode_path(ref.min_path)
         if least >= walk.high:
             return False
         if not walk.left and least >= walk.at:

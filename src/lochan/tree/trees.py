@@ -73,9 +73,9 @@ class Trees:
 
     async def build(self, table: pa.Table, mint: int) -> Tree:
         """A tree of entries (ENTRY_SCHEMA) in any order, no path twice."""
-        table = _checked(table, ENTRY_SCHEMA)
+        table = _check(table, ENTRY_SCHEMA)
         if not _ascends(table["path"]):
-            table = _sorted(table)
+            table = _sort(table)
         with self.assembler(mint, ()) as assembler:
             for piece in _pieces(table):
                 await assembler.add_rows(Stretch(as_batch(piece)))
@@ -125,7 +125,7 @@ class Trees:
     @contextmanager
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
         """If the rows of a new range are those of a range of `bases`, that range is used."""
-        known = _known(bases)
+        known = _known_ranges(bases)
 
         def name(entries: pa.Table) -> Awaitable[RangeRef]:
             return self.ranges.name(entries, mint, known)
@@ -140,7 +140,7 @@ class Trees:
     def patcher(self, mint: int, bases: Sequence[Tree]) -> Patcher | None:
         if self.patches is range_patches.NEVER:
             return None
-        return Patcher(self.ranges, self.cut, mint, _known(bases), self.patches)
+        return Patcher(self.ranges, self.cut, mint, _known_ranges(bases), self.patches)
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
         """The tree, or the first of `bases` that is equal to it. Its own file, which nobody reads yet, is written in
@@ -189,11 +189,11 @@ def _limits(cut: RangeCut) -> PatchLimits:
     return found if cut.least >= found.rows_min else range_patches.NEVER
 
 
-def _known(bases: Sequence[Tree]) -> dict[str, RangeRef]:
+def _known_ranges(bases: Sequence[Tree]) -> dict[str, RangeRef]:
     return {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
 
-def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _check(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The same rows with the columns as they are stored. Raises Invalid for other columns."""
     if not table.schema.equals(schema):
         try:
@@ -209,7 +209,7 @@ async def _in_order(changes: Changes) -> AsyncGenerator[pa.Table, None]:
     """In pieces, none empty. Raises Invalid if they are not in order."""
     last = None
     async for table in _each(changes):
-        table = _checked(table, RUN_SCHEMA)
+        table = _check(table, RUN_SCHEMA)
         paths = table["path"]
         if not _ascends(paths) or (last is not None and len(paths) and paths[0].as_py() <= last):
             raise Invalid("changes must be in path order, and none twice")
@@ -236,7 +236,7 @@ def _ascends(paths: pa.ChunkedArray) -> bool:
     return count < 1 or bool(pc.all(pc.less(paths.slice(0, count), paths.slice(1))).as_py())
 
 
-def _sorted(table: pa.Table) -> pa.Table:
+def _sort(table: pa.Table) -> pa.Table:
     import polars as pl
 
     table = table.take(pa.array(pl.Series(table["path"]).arg_sort().to_numpy()))

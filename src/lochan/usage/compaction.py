@@ -70,7 +70,7 @@ async def _compact_day(store: Store, day: str) -> UsageCompaction:
         inputs = [*files.rows, *files.notes]
         if len(inputs) < 2 and not files.notes:
             return UsageCompaction(gaps=tuple(gaps))
-        merged = await _merged(store, day, inputs)
+        merged = await _merge_day(store, day, inputs)
         if not merged.inputs:
             return UsageCompaction(gaps=(*gaps, *merged.gaps))
         name = f"{usage.FOLDER}/{day}/{usage.ALL}{files.generation + 1:06d}{usage.ROWS}"
@@ -91,7 +91,7 @@ class _MergedDay(NamedTuple):
     gaps: list[Gap]
 
 
-async def _merged(store: Store, day: str, stats: list[Stat]) -> _MergedDay:
+async def _merge_day(store: Store, day: str, stats: list[Stat]) -> _MergedDay:
     tables = [usage.schema().empty_table()]
     covers: list[Cover] = []
     names: list[str] = []
@@ -113,10 +113,10 @@ async def _merged(store: Store, day: str, stats: list[Stat]) -> _MergedDay:
         if name.startswith(usage.ALL):  # those that it replaced are not to come back with a late put
             names += usage.decode_rows(await store.get(stat.path), stat.path)[1].replaces
     table = pa.concat_tables(tables).sort_by("time")
-    return _MergedDay(table, UsageHead(covers=_joined(covers), replaces=tuple(names)), inputs, gaps)
+    return _MergedDay(table, UsageHead(covers=_join_covers(covers), replaces=tuple(names)), inputs, gaps)
 
 
-def _joined(covers: list[Cover]) -> tuple[Cover, ...]:
+def _join_covers(covers: list[Cover]) -> tuple[Cover, ...]:
     """Spans of one process that follow each other become one."""
     found: list[Cover] = []
     for each in sorted(covers, key=lambda each: (each.process, each.since)):

@@ -138,12 +138,12 @@ async def read_file(store: Store, stat: Stat) -> FileRows:
     data = await store.get(stat.path)
     if stat.path.endswith(usage.NOTE):
         note = usage.decode_note(data, stat.path)
-        return FileRows(_corrected(usage.as_table(note.rows), _last(note.rows), stat), ())
+        return FileRows(_correct_times(usage.as_table(note.rows), _last(note.rows), stat), ())
     table, head = usage.decode_rows(data, stat.path)
     if _name(stat).startswith(usage.ALL):
         return FileRows(table, head.covers)
     until = max((each.until for each in head.covers), default=0) or _newest(table)
-    return FileRows(_corrected(table, until, stat), tuple(_clipped(each, stat) for each in head.covers))
+    return FileRows(_correct_times(table, until, stat), tuple(_clip(each, stat) for each in head.covers))
 
 
 def unreadable(day: str, stat: Stat, error: Exception) -> Gap:
@@ -171,7 +171,7 @@ def _newest(table: pa.Table) -> int:
     return pc.max(table["time"].cast(pa.int64())).as_py() or 0 if len(table) else 0
 
 
-def _corrected(table: pa.Table, until: int, stat: Stat) -> pa.Table:
+def _correct_times(table: pa.Table, until: int, stat: Stat) -> pa.Table:
     """Rows of a process whose clock is behind the store's get the difference added."""
     behind = round(stat.modified * _SECOND) - until
     if behind <= _SKEW_US or not len(table):
@@ -180,7 +180,7 @@ def _corrected(table: pa.Table, until: int, stat: Stat) -> pa.Table:
     return table.set_column(0, table.schema.field("time"), times)
 
 
-def _clipped(cover: Cover, stat: Stat) -> Cover:
+def _clip(cover: Cover, stat: Stat) -> Cover:
     until = min(cover.until, round(stat.modified * _SECOND) + _SKEW_US)
     return Cover(cover.process, cover.kind, cover.since, max(until, cover.since), cover.dropped)
 
@@ -200,7 +200,7 @@ async def _marks(store: Store, now: int) -> AsyncIterator[Cover | Gap]:
             until = min(now, written + _PATIENCE_US)
             yield Gap(usage.VERSION, mark.process, mark.since, until, f"process {mark.process} does not note its reads")
             continue
-        yield _clipped(Cover(mark.process, mark.kind, mark.since, mark.until), stat)
+        yield _clip(Cover(mark.process, mark.kind, mark.since, mark.until), stat)
         if silent:
             why = f"process {mark.process} ({mark.kind}) has ended without its last rows, or is silent"
             yield Gap(usage.VERSION, mark.process, mark.until, min(now, written + _PATIENCE_US), why)

@@ -35,7 +35,7 @@ from lochan.versioning.state.refs import Refs
 async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     """From any ref. Changes that are staged on a source branch stay there. Returns the commit."""
     check_ref_name(name)
-    at = await _resolved(repository, source)
+    at = await _resolve(repository, source)
     judged = await _judge(repository, actor, RefChange(CREATE_BRANCH, name, at))
     made = await _commit_of(repository, actor, lambda refs: [BranchCreated(name, at)])
     await judged.landed()
@@ -119,7 +119,7 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
 async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     """Returns the commit."""
     check_ref_name(name)
-    at = await _resolved(repository, source)
+    at = await _resolve(repository, source)
     judged = await _judge(repository, actor, RefChange(CREATE_TAG, name, at))
     made = await _commit_of(repository, actor, lambda refs: [TagCreated(name, at)])
     await judged.landed()
@@ -139,7 +139,7 @@ async def _judge(repository: OpenRepository, actor: Actor, change: RefChange) ->
     return UNJUDGED if repository.gate is None else await repository.gate.judge_ref(change, actor)
 
 
-async def _resolved(repository: OpenRepository, ref: str) -> str:
+async def _resolve(repository: OpenRepository, ref: str) -> str:
     """The commit that it names now, which is the one that hooks judge."""
     return (await repository.resolve(ref)).commit_id
 
@@ -202,10 +202,10 @@ async def set_protections(
 ) -> tuple[Protection, ...]:
     """Replaces all rules by one event. Raises PreconditionFailed where they are not the expected ones, whatever their
     versions."""
-    wanted, before = tuple(rules), None if expected is None else _shown(expected)
+    wanted, before = tuple(rules), None if expected is None else _without_versions(expected)
 
     def decide(refs: Refs) -> Sequence[Event]:
-        if before is not None and _shown(refs.guard.rules) != before:
+        if before is not None and _without_versions(refs.guard.rules) != before:
             raise PreconditionFailed("the rules have changed since they were read", hint="read them again")
         return [ProtectionSet(wanted)]
 
@@ -236,7 +236,7 @@ def new_rule(
     )
 
 
-def _shown(rules: Sequence[Protection]) -> set[Protection]:
+def _without_versions(rules: Sequence[Protection]) -> set[Protection]:
     return {msgspec.structs.replace(each, version=0) for each in rules}
 
 

@@ -126,7 +126,7 @@ async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> N
         chunk = distinct.slice(start, _AT_ONCE).to_pylist()
         for address, there in zip(chunk, await gather(*(_is_there(head, each) for each in chunk)), strict=True):
             if not there:
-                raise _gone(entries, addresses, address)
+                raise _gone_error(entries, addresses, address)
         seen(len(chunk))
 
 
@@ -138,7 +138,7 @@ async def _is_there(head: Head, address: str) -> bool:
     return True
 
 
-def _gone(entries: pa.Table, addresses: pa.Array, address: str) -> Gone:
+def _gone_error(entries: pa.Table, addresses: pa.Array, address: str) -> Gone:
     block = pc.index(addresses, address).as_py()
     row = pc.list_parent_indices(column(entries, "blocks"))[block].as_py()
     return Gone(

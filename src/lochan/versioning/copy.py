@@ -19,13 +19,13 @@ from lochan.formats.record import Actor
 from lochan.formats.run import RunRef
 from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Fresh, Layers
-from lochan.tree.rows import PathSpan, encoded, span
+from lochan.tree.rows import PathSpan, encode_path, span
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.checksums import ALGORITHMS
 from lochan.versioning.bodies.digests import digests
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bulk import Seen, check_present, silent, visible
-from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
+from lochan.versioning.idempotency import count_first, earlier_staging, entry_first, once
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from lochan.versioning.objects import Check
 from lochan.versioning.open_repository import Decide, OpenRepository
@@ -61,7 +61,7 @@ async def _count_first(repository: OpenRepository, before: CarriedOut) -> CopyRe
 
 
 async def _count_deleted_first(repository: OpenRepository, before: CarriedOut) -> CopyResult:
-    return CopyResult(len((await staged_first(repository, before)).deleted), 0)
+    return CopyResult(len((await earlier_staging(repository, before)).deleted), 0)
 
 
 @once(entry_first)
@@ -130,7 +130,7 @@ async def move(
             watched.append(target)
         moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
         changes = bulk.together(table_of([moved]), pa.array([source]))
-        still = _untouched(here, *(PathSpan(encoded(path), encoded(path) + b"\0") for path in watched))
+        still = _refuse_changed(here, *(PathSpan(encode_path(path), encode_path(path) + b"\0") for path in watched))
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
@@ -161,7 +161,7 @@ async def copy_folder(
         if (found.branch and found.branch.name, prefix) == (branch, to):
             raise Invalid("source and target are the same")
         await check_present(repository.reader.head, await repository.places.place_table(entries), seen)
-        copied = _retargeted(entries, prefix, to, repository.clock.wall())
+        copied = _retarget(entries, prefix, to, repository.clock.wall())
         await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
         return _count(copied)
 
@@ -180,10 +180,10 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
     async def attempt() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, branch, prefix)
         here = _writable(found, branch)
-        moved = _retargeted(entries, prefix, to, repository.clock.wall())
+        moved = _retarget(entries, prefix, to, repository.clock.wall())
         changes = bulk.together(moved, entries["path"].combine_chunks())
         await bulk.stage(
-            repository, branch, changes, actor=actor, read_at=read_at, still=_untouched(here, span(prefix))
+            repository, branch, changes, actor=actor, read_at=read_at, still=_refuse_changed(here, span(prefix))
         )
         return _count(moved)
 
@@ -274,7 +274,7 @@ def _writable(found: ResolvedRef, branch: str) -> BranchState:
     return found.branch
 
 
-def _untouched(then: BranchState, *within: PathSpan) -> Decide:
+def _refuse_changed(then: BranchState, *within: PathSpan) -> Decide:
     """Refuses if somebody has written there since it was read: deleting a source that has changed would lose the
     change."""
 
@@ -298,12 +298,14 @@ def _cleared(now: Layers, then: Layers) -> bool:
 
 
 def _touches(fresh: Fresh, within: PathSpan) -> bool:
-    if any(within.low <= encoded(change.path) < within.high for change in fresh.changes):
+    if any(within.low <= encode_path(change.path) < within.high for change in fresh.changes):
         return True
-    return any(encoded(run.max_path) >= within.low and encoded(run.min_path) < within.high for run in fresh.runs)
+    return any(
+        encode_path(run.max_path) >= within.low and encode_path(run.min_path) < within.high for run in fresh.runs
+    )
 
 
-def _retargeted(entries: pa.Table, prefix: str, to: str, now: int) -> pa.Table:
+def _retarget(entries: pa.Table, prefix: str, to: str, now: int) -> pa.Table:
     rest = pc.utf8_slice_codeunits(entries["path"], start=len(prefix))
     paths = pc.binary_join_element_wise(to, rest, "")
     lengths = pc.binary_length(paths)

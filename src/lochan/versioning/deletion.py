@@ -90,7 +90,7 @@ async def restore_repository(
     try:
         await journals.lake.submit(AppendRequest(actor, lambda _: [event], key, fingerprint))
     except AlreadyExists as error:
-        raise _taken(event.name, name) from error
+        raise _taken_error(event.name, name) from error
     fp("restoration.landed")
     if event.closed:
         await reopen(journals, event.id, event.closed, actor)
@@ -177,7 +177,7 @@ async def _restoration(
 ) -> RepositoryRestored:
     half = found.find(name)
     if half is not None and not to:
-        closed = await _closed_by(journals, half.id)
+        closed = await _closing_number(journals, half.id)
         if closed > found.restored(half.id):
             return RepositoryRestored(half.id, name, closed)
     deleted = _find_deleted(found, name)
@@ -187,7 +187,7 @@ async def _restoration(
         raise Refused(f"repository {name} never had a name", hint="what was to be in it has to be loaded again")
     check_name(called, deleted.repository.kind, dotted=dotted or called == deleted.repository.name)
     if found.find(called) is not None:
-        raise _taken(called, name)
+        raise _taken_error(called, name)
     return RepositoryRestored(deleted.id, called, deleted.closed)
 
 
@@ -200,7 +200,7 @@ def _find_deleted(found: Repositories, name: str) -> DeletedRepository:
         raise AlreadyExists(f"repository {name!r} is not deleted", hint="it can be used as it is") from None
 
 
-async def _closed_by(journals: LakeJournals, id: str) -> int:
+async def _closing_number(journals: LakeJournals, id: str) -> int:
     own = await journals.open(id)
     try:
         return (await own.fresh()).of(Refs).guard.closed
@@ -208,7 +208,7 @@ async def _closed_by(journals: LakeJournals, id: str) -> int:
         await own.close()
 
 
-def _taken(name: str, asked: str) -> AlreadyExists:
+def _taken_error(name: str, asked: str) -> AlreadyExists:
     return AlreadyExists(
         f"there is another repository {name!r} by now",
         hint=f"`lochan repo restore {quote(asked)} --as NEWNAME` brings the deleted one back beside it",

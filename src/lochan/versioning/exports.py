@@ -28,7 +28,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.store.protocol import Store
 from lochan.tree.diff import ADDED, REMOVED, diff, side_entries
-from lochan.tree.rows import behind, encoded
+from lochan.tree.rows import behind, encode_path
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import OutsideFolder, plain_etag
 from lochan.versioning.open_repository import OpenRepository
@@ -97,8 +97,8 @@ class ExportedChange(NamedTuple):
 # --- the plan --------------------------------------------------------------------------------------------------------
 def spans_of(trees: ExportTrees, wanted: int) -> list[ExportSpan]:
     """Spans that cover all paths, with about as many ranges each."""
-    low, high = encoded(trees.prefix), behind(encoded(trees.prefix))
-    ends = [ref.max_path for ref in trees.tree.ranges if low <= encoded(ref.max_path) < high]
+    low, high = encode_path(trees.prefix), behind(encode_path(trees.prefix))
+    ends = [ref.max_path for ref in trees.tree.ranges if low <= encode_path(ref.max_path) < high]
     step = max(1, -(-len(ends) // wanted))
     bounds = [*ends[step - 1 : -1 : step]]
     starts = ["", *bounds]
@@ -170,10 +170,10 @@ async def export_span(
 async def _changes(
     repository: OpenRepository, trees: ExportTrees, span: ExportSpan
 ) -> AsyncGenerator[list[ExportedChange], None]:
-    upto = None if span.upto is None else encoded(span.upto)
+    upto = None if span.upto is None else encode_path(span.upto)
 
     def inside(path: str) -> bool:
-        return upto is None or encoded(path) <= upto
+        return upto is None or encode_path(path) <= upto
 
     if trees.since is None:
         async with aclosing(trees.tree.scan(trees.prefix, span.after)) as batches:
@@ -228,11 +228,11 @@ async def _export_one(
         advance(entry.size)
         return ExportCounts(1, entry.size, 1)
     async with aclosing(repository.reader.read(entry)) as pieces:
-        await target.write(name, entry, _counted(pieces, advance))
+        await target.write(name, entry, _count(pieces, advance))
     return ExportCounts(1, entry.size)
 
 
-async def _counted(pieces: AsyncIterator[bytes], advance: Advance) -> AsyncIterator[bytes]:
+async def _count(pieces: AsyncIterator[bytes], advance: Advance) -> AsyncIterator[bytes]:
     async for piece in pieces:
         advance(len(piece))
         yield piece

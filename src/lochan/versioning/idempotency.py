@@ -86,7 +86,7 @@ class StagedChanges(NamedTuple):
     deleted: list[str]
 
 
-async def staged_first(repository: OpenRepository, before: CarriedOut) -> StagedChanges:
+async def earlier_staging(repository: OpenRepository, before: CarriedOut) -> StagedChanges:
     """What the request staged, from the journal. Raises Gone if files of it were collected."""
     entries: list[Entry] = []
     deleted: list[str] = []
@@ -105,7 +105,7 @@ async def staged_first(repository: OpenRepository, before: CarriedOut) -> Staged
 
 async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
     """For a verb that stages one object."""
-    entries = (await staged_first(repository, before)).entries
+    entries = (await earlier_staging(repository, before)).entries
     if not entries:
         raise Gone(
             "the request was carried out before, but what it wrote is not known any more", hint="look at the branch"
@@ -115,7 +115,7 @@ async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
 
 async def count_first(repository: OpenRepository, before: CarriedOut) -> tuple[int, int]:
     """Objects and bytes that were staged. For a folder that was staged in batches, those of the last batch."""
-    entries = (await staged_first(repository, before)).entries
+    entries = (await earlier_staging(repository, before)).entries
     return len(entries), sum(entry.size for entry in entries)
 
 

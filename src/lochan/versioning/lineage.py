@@ -90,10 +90,10 @@ async def note(repository: OpenRepository, ref: str, path: str, resolved: Resolv
     """In the trace, if there is one, what was read at that commit."""
     found = _current.get()
     if found is not None:
-        found.add((await pinned(repository, ref, path, resolved))[1])
+        found.add((await pin_input(repository, ref, path, resolved))[1])
 
 
-async def pinned(
+async def pin_input(
     repository: OpenRepository, ref: str, path: str, resolved: ResolvedRef | None = None
 ) -> tuple[str, LineageInput]:
     """The ref at which to read just what the input says."""
@@ -116,7 +116,7 @@ def trace(found: Trace | None = None) -> Iterator[Trace]:
 
 
 @contextmanager
-def untraced() -> Iterator[None]:
+def without_trace() -> Iterator[None]:
     """What hooks read is no input of the commit that they judge."""
     token = _current.set(None)
     try:
@@ -145,16 +145,16 @@ def inputs_text(inputs: tuple[LineageInput, ...]) -> str:
     by_commit: dict[tuple[str, str], list[LineageInput]] = {}
     for each in inputs:
         by_commit.setdefault((each.repository, each.commit), []).append(each)
-    found = [each for several in by_commit.values() for each in _gathered(several, _OF_ONE_COMMIT_MAX)]
+    found = [each for several in by_commit.values() for each in _gather(several, _OF_ONE_COMMIT_MAX)]
     if len(found) > INPUTS_MAX:
-        found = [each for several in by_commit.values() for each in _gathered(several, 1)]
+        found = [each for several in by_commit.values() for each in _gather(several, 1)]
     rows = [each.as_json() for each in found[:INPUTS_MAX]]
     if len(found) > INPUTS_MAX:
         rows.append({"left_out": len(found) - INPUTS_MAX})
     return msgspec.json.encode(rows).decode()
 
 
-def _gathered(several: list[LineageInput], most: int) -> list[LineageInput]:
+def _gather(several: list[LineageInput], most: int) -> list[LineageInput]:
     if len(several) <= most:
         return several
     paths = [each.path for each in several]

@@ -61,7 +61,7 @@ async def _address_first(repository: OpenRepository, before: CarriedOut) -> Phys
     if held is None:
         raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
     # Whether a URL was given out is not recorded: as if one were, which costs a copy and harms nobody.
-    return await _issued(repository, before.result, held.branch, held.path, held.address, held.expires, True)
+    return await _issue(repository, before.result, held.branch, held.path, held.address, held.expires, True)
 
 
 @once(_address_first)
@@ -85,10 +85,10 @@ async def physical_address(
     await repository.token_key.get()  # may fail, so before anything is held open
     await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
-    return await _issued(repository, id, branch, path, address, expires, presigned)
+    return await _issue(repository, id, branch, path, address, expires, presigned)
 
 
-async def _issued(
+async def _issue(
     repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int, presigned: bool
 ) -> PhysicalAddress:
     token = AddressToken(id, repository.repository.id, branch, path, address, expires, presigned)
@@ -118,7 +118,7 @@ async def link(
     if refs.collection.held(given.id) is None:
         raise Refused(f"the address token for {path!r} was used already, or given up", hint="ask for a new address")
     try:
-        stat = await repository.store.head(await _settled(repository, given, mint))
+        stat = await repository.store.head(await _settle(repository, given, mint))
     except NotFound as error:
         where = _url(repository, given.address)
         raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
@@ -128,7 +128,7 @@ async def link(
     return entry
 
 
-async def _settled(repository: OpenRepository, given: AddressToken, mint: int) -> str:
+async def _settle(repository: OpenRepository, given: AddressToken, mint: int) -> str:
     """An address whose bytes nobody can replace any more. Raises NotFound."""
     copies = capability(repository.store, ServerCopies)
     if not given.presigned or copies is None:  # where no store signs, the server takes the bytes, and only once
@@ -166,7 +166,7 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: Li
     etag, sha256 = plain_etag(stat.etag), b""
     checksum = etag if _MD5.fullmatch(etag) else ""
     if not checksum and (declared.checksum is not None or stat.size <= _HASHED_BYTES_MAX):
-        checksum, sha256 = await _hashed(repository, stat)
+        checksum, sha256 = await _hash_file(repository, stat)
         etag = checksum
     if declared.checksum is not None and declared.checksum.lower() != checksum:
         raise BadDigest(f"{path!r}: the MD5 of what was put there is {checksum}, not {declared.checksum}")
@@ -180,7 +180,7 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: Li
     )
 
 
-async def _hashed(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
+async def _hash_file(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
     """A local disk has no ETag that depends on the bytes. Raises Transient unless all of them were read: hashes of
     fewer bytes would make the object look damaged for ever."""
     md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0

@@ -20,7 +20,7 @@ from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
 from lochan.staging.listing import ViewPage
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
-from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
+from lochan.versioning.idempotency import earlier_staging, entry_first, nothing, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
@@ -60,8 +60,8 @@ Check = Callable[[Entry | None], None]  # raises PreconditionFailed or whatever 
 _TRIES_MAX = 100
 
 
-async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> list[str]:
-    return (await staged_first(repository, before)).deleted
+async def _earlier_deletion(repository: OpenRepository, before: CarriedOut) -> list[str]:
+    return (await earlier_staging(repository, before)).deleted
 
 
 @once(entry_first)
@@ -84,7 +84,7 @@ async def put(
     check_key(path)
     if check is not None:
         check(await find(repository, branch, path))  # before the bytes are sent, and again when it is staged
-    workspace = await write.named(repository, branch)
+    workspace = await write.workspace_id(repository, branch)
     if workspace and not checksums:
         return await write.put(
             repository,
@@ -179,7 +179,7 @@ async def append_one(
     repository: OpenRepository, branch: str, entry: Entry, *, actor: Actor, check: Check | None = None, read_at: int = 0
 ) -> None:
     """`stage`, for verbs that answer for the idempotency key themselves."""
-    if workspace := await write.named(repository, branch):
+    if workspace := await write.workspace_id(repository, branch):
         if check is not None:
             check(await find(repository, branch, entry.path))
         await write.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
@@ -189,7 +189,7 @@ async def append_one(
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
     """Stages entries whose bodies are written, as one event."""
-    if workspace := await write.named(repository, branch):
+    if workspace := await write.workspace_id(repository, branch):
         await write.stage(repository, workspace, entries, actor=actor)
         return
     await append_staged(repository, actor, Staged(branch, puts=tuple(entries)))
@@ -221,12 +221,12 @@ async def list_objects(
     return await view.list(prefix, after, delimiter, limit)
 
 
-@once(_deleted_first)
+@once(_earlier_deletion)
 async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
     """Returns the paths that existed. A path that is not visible stages nothing (S5)."""
     for path in paths:
         check_key(path)
-    if workspace := await write.named(repository, branch):
+    if workspace := await write.workspace_id(repository, branch):
         return await write.delete(repository, workspace, paths, actor=actor)
     resolved = await repository.resolve(branch)
     if resolved.branch is None:
@@ -242,7 +242,7 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
 async def delete_if(repository: OpenRepository, branch: str, path: str, check: Check, *, actor: Actor) -> None:
     """Deletes the object if `check` allows it. A missing object is no error, unless `check` raises one."""
     check_key(path)
-    if workspace := await write.named(repository, branch):
+    if workspace := await write.workspace_id(repository, branch):
         check(await find(repository, branch, path))
         await write.delete(repository, workspace, [path], actor=actor)
         return
@@ -286,7 +286,7 @@ async def submit_if(
         check(seen.entry)
         try:
             return await repository.submit_decided(
-                actor, partial(_decided, seen, events, also), key=key, fingerprint=fingerprint
+                actor, partial(_decide, seen, events, also), key=key, fingerprint=fingerprint
             )
         except _LookAgain:
             continue
@@ -300,7 +300,7 @@ class _Seen(NamedTuple):
     check: Check
 
 
-def _decided(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None], refs: Refs) -> Sequence[Event]:
+def _decide(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None], refs: Refs) -> Sequence[Event]:
     also(refs)
     now = refs.branch(seen.branch.name)
     inline = _newest_inline(now.layers, seen.path)

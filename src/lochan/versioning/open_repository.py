@@ -146,7 +146,7 @@ class OpenRepository:
 
     async def view_of(self, commit: Commit, layers: Layers) -> View:
         base = await self.tree(commit)
-        return View(layers, base, self.runs, await covering_tree.opened(layers, base, self.trees))
+        return View(layers, base, self.runs, await covering_tree.open_tree(layers, base, self.trees))
 
     async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
         """At each path: the file, unless it is hidden; else what is staged in the workspace; else the commit that it

@@ -70,10 +70,10 @@ async def _check_absent(store: Store) -> None:
             continue
         if path == lake_file.PATH:
             raise Refused(f"{_TAKEN}{store.url} is a lake", hint="name another prefix or folder; nothing was made")
-        raise _taken(store, storage_file.decode(data, store.url))
+        raise _taken_error(store, storage_file.decode(data, store.url))
 
 
-def _taken(store: Store, found: StorageFile) -> Refused:
+def _taken_error(store: Store, found: StorageFile) -> Refused:
     whose = f"repository {found.repository} of lake {found.lake}"
     return Refused(
         f"{_TAKEN}{store.url} belongs to {whose} already", hint="name another prefix or folder; nothing was made"
@@ -87,7 +87,7 @@ async def claim(store: Store, lake: str, repository: str, clock: Clock, ids: Ids
     there = await settle(store, storage_file.PATH, storage_file.encode(own), clock, ids, deadline)
     found = storage_file.decode(there, store.url)
     if (found.lake, found.repository) != (lake, repository):
-        raise _taken(store, found)
+        raise _taken_error(store, found)
 
 
 async def release(store: Store, lake: str, repository: str) -> None:
@@ -114,7 +114,7 @@ async def check_claim(store: Store, lake: str, repository: Repository) -> None:
         )
 
 
-def opened(place: Callable[[], StoreLocation], clock: Clock, ids: Ids) -> Store:
+def open_new(place: Callable[[], StoreLocation], clock: Clock, ids: Ids) -> Store:
     """The store of a new repository. A folder is made if it is not there. Raises Refused, which names it."""
     found = place()
     if found.url.startswith("file://"):

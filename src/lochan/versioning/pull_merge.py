@@ -59,13 +59,13 @@ async def merge_pull(
     found = refs.pulls.need_open(pull.id)
     await check_rules(refs, found, way, pull, actor)
     try:
-        return await _merged(repository, found, way, message, pull, leave_staged, actor)
+        return await _merge(repository, found, way, message, pull, leave_staged, actor)
     except NothingToDo:
         repository.folded().pulls.need_open(found.id)  # somebody else has merged it meanwhile
         raise
 
 
-async def _merged(
+async def _merge(
     repository: OpenRepository,
     found: PullState,
     way: str,

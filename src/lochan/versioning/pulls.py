@@ -34,7 +34,7 @@ from lochan.versioning.gate import (
 from lochan.versioning.idempotency import nothing, once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.pulls import OPEN, STATUSES, PullState, TextPlace, pull_order
-from lochan.versioning.state.pulls_fold import unserved
+from lochan.versioning.state.pulls_fold import unserved_error
 from lochan.versioning.state.refs import Refs
 
 EVERY_STATUS = "all"
@@ -126,7 +126,7 @@ async def review_pull(
 ) -> None:
     """`commit`: what the reviewer looked at; empty: the head of the source, whatever it is when the review lands."""
     if not served:
-        raise unserved()
+        raise unserved_error()
     mark = _mark(repository)
 
     def decide(refs: Refs) -> Sequence[Event]:

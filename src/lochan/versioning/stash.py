@@ -27,18 +27,18 @@ async def push(repository: OpenRepository, branch: str, message: str = "", *, ac
     return id
 
 
-async def _popped_first(repository: OpenRepository, before: CarriedOut) -> Stash:
+async def _earlier_pop(repository: OpenRepository, before: CarriedOut) -> Stash:
     """Only the id of a popped stash is kept."""
     return Stash(before.result, "", "", EMPTY, "", "", 0)
 
 
-@once(_popped_first)
+@once(_earlier_pop)
 async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> Stash:
     """Restores a stash, by default the newest of the branch, onto a branch with nothing staged. Raises Dirty, and
     PathsInTheWay if the branch has changed a stashed path since the stash was made."""
     for _ in range(_TRIES):
         refs, _ = await repository.refs()
-        found, one = refs.branch(branch), _named(refs, branch, stash)
+        found, one = refs.branch(branch), _find(refs, branch, stash)
         if not found.layers.empty:
             raise dirty(branch)
         await _check_paths(repository, refs, found.head, one, branch)
@@ -60,19 +60,19 @@ async def drop(repository: OpenRepository, branch: str, stash: str = "", *, acto
 
     def decide(refs: Refs) -> Sequence[Event]:
         nonlocal dropped
-        dropped = _named(refs, branch, stash).id
+        dropped = _find(refs, branch, stash).id
         return [StashDropped(dropped)]
 
     await repository.submit_decided(actor, decide)
     return dropped
 
 
-async def stashed(repository: OpenRepository, branch: str = "") -> list[Stash]:
+async def list_stashes(repository: OpenRepository, branch: str = "") -> list[Stash]:
     refs, _ = await repository.refs()
     return refs.stashes.all(branch)
 
 
-def _named(refs: Refs, branch: str, stash: str) -> Stash:
+def _find(refs: Refs, branch: str, stash: str) -> Stash:
     if stash:
         return refs.stashes.get(stash)
     kept = refs.stashes.all(branch)

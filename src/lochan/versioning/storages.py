@@ -89,7 +89,7 @@ class Storages:
         from lochan.versioning import own_storage
 
         own_storage.check_place(storage.url, self._lake.url, self._outside())
-        store = own_storage.opened(lambda: self.locate(storage), self._clock, self._ids)
+        store = own_storage.open_new(lambda: self.locate(storage), self._clock, self._ids)
         await own_storage.check_free(store, self._clock, self._ids)
         id = self._ids.ksuid(self._clock.wall())
         await own_storage.claim(store, self._lake_id, id, self._clock, self._ids)

@@ -24,7 +24,7 @@ from lochan.versioning.idempotency import check_first, count_first, entry_first
 from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces.write import named
+from lochan.versioning.workspaces.write import workspace_id
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ async def transfer(
         if check is not None:
             check(await objects.find(target, branch, to))
         entry = await with_checksum(source.reader, entry, entry, options.checksum)
-        [written] = await _written(source, target, branch, [(entry, to)], options, advance)
+        [written] = await _write_bodies(source, target, branch, [(entry, to)], options, advance)
         await objects.append_one(target, branch, written, actor=actor, check=check)
     except CarriedOut as before:
         return await entry_first(target, before)
@@ -106,7 +106,7 @@ async def _transfer_folder(
     async for batch, is_last in with_last(_batches(scan(source, resolved, prefix))):
         pairs = [(entry, to + entry.path[len(prefix) :]) for entry in batch]
         by = actor if is_last else without_key(actor)  # the last append decides
-        written = await _written(source, target, branch, pairs, SAME, advance)
+        written = await _write_bodies(source, target, branch, pairs, SAME, advance)
         await objects.put_many(target, branch, written, actor=by)
         count, size = count + len(written), size + sum(entry.size for entry in written)
     if not count:
@@ -114,7 +114,7 @@ async def _transfer_folder(
     return CopyResult(count, size)
 
 
-async def _written(
+async def _write_bodies(
     source: OpenRepository,
     target: OpenRepository,
     branch: str,
@@ -125,7 +125,7 @@ async def _written(
     for _, to in pairs:
         check_key(to)
     refs, mint = await target.refs()
-    if not await named(target, branch):
+    if not await workspace_id(target, branch):
         refs.branch(branch)  # before the bytes are sent
     batch = Batch(target.bodies, mint)
     waiting = iter(pairs)
@@ -142,10 +142,10 @@ async def _written(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     sources = {to: with_options(entry, options) for entry, to in pairs}
-    return [moved(sources[each.path], each) for each in await batch.finish()]
+    return [with_new_blocks(sources[each.path], each) for each in await batch.finish()]
 
 
-def moved(entry: Entry, written: Entry) -> Entry:
+def with_new_blocks(entry: Entry, written: Entry) -> Entry:
     """The object with its new blocks. The bytes are the same, and so are its ETag, checksums and parts. A file outside
     the lake is the exception: only what its store reported was known."""
     if not all(block.sha256 for block in entry.blocks):

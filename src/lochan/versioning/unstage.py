@@ -68,7 +68,7 @@ async def _drop(
 
     view = await repository.view_of(repository.folded().commit(found.head), found.layers)
     changes = await view.changes()
-    kept = changes.filter(pc.invert(_selected(changes["path"], paths, prefix)))
+    kept = changes.filter(pc.invert(_select(changes["path"], paths, prefix)))
     staged = await bulk.staging_event(repository, found.name, kept, number) if len(kept) else None
     fp("unstage.written")
 
@@ -77,14 +77,14 @@ async def _drop(
         if len(kept) == len(changes) and not any(selects(each.path) for each in later):
             raise NothingToDo(f"nothing is staged there on branch {found.name!r}")
         dropped = Moved(found.name, found.incarnation, found.head, found.head, "reset", discard=True)
-        again = _staged(found.name, later, selects, number)
+        again = _staged_event(found.name, later, selects, number)
         return [dropped, *([staged] if staged else []), *([again] if again else [])]
 
     await repository.submit_decided(actor, decide)
     fp("unstage.landed")
 
 
-def _selected(paths: pa.ChunkedArray, names: frozenset[str], prefix: str | None) -> pa.ChunkedArray:
+def _select(paths: pa.ChunkedArray, names: frozenset[str], prefix: str | None) -> pa.ChunkedArray:
     named = pc.is_in(paths, value_set=pa.array(sorted(names), pa.string()))
     return named if prefix is None else pc.or_(named, pc.starts_with(paths, prefix))
 
@@ -112,7 +112,7 @@ def _same(older: Layer, now: Layer) -> bool:
     return not isinstance(now, Inline) and older.id == now.id
 
 
-def _staged(branch: str, changes: list[Change], selects: Selects, read_at: int) -> Staged | None:
+def _staged_event(branch: str, changes: list[Change], selects: Selects, read_at: int) -> Staged | None:
     """Their files have been live ever since, so they are as good as read from the earlier state."""
     kept = [each for each in changes if not selects(each.path)]
     puts = tuple(each for each in kept if isinstance(each, Entry))

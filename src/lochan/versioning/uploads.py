@@ -101,7 +101,7 @@ async def copy_part(
     """A span of an object of the same repository, by reference. `etag` and `checksums` are those of the span; `read_at`
     is the number of the state in which the object was found (G4)."""
     _check_number(number)
-    blocks = sliced(source.blocks, start, stop)
+    blocks = slice_blocks(source.blocks, start, stop)
     event = PartPut(upload, number, blocks, stop - start, etag, dict(checksums), read_at=read_at)
     return await _put(repository, event, actor)
 
@@ -123,8 +123,8 @@ async def complete(
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
-        return await _completed_before(repository, id, requested, actor)
-    parts = _chosen(refs, id, requested)
+        return await _earlier_completion(repository, id, requested, actor)
+    parts = _choose_parts(refs, id, requested)
     entry = _entry(upload, parts, repository.clock.wall())
     entry = msgspec.structs.replace(
         entry,
@@ -133,7 +133,9 @@ async def complete(
         metadata=entry.metadata if metadata is None else dict(metadata),
     )
     if upload.opened.workspace:
-        return await _into_workspace(repository, upload, entry, read_at, requested, _unchanged(id, parts), actor)
+        return await _into_workspace(
+            repository, upload, entry, read_at, requested, _refuse_changed_parts(id, parts), actor
+        )
     event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)
     await submit_if(
         repository,
@@ -144,7 +146,7 @@ async def complete(
         actor=actor,
         key=id,
         fingerprint=_fingerprint(requested),
-        also=_unchanged(id, parts),
+        also=_refuse_changed_parts(id, parts),
     )
     repository.staged(upload.opened.branch)
     return entry
@@ -198,7 +200,7 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Uplo
     return put
 
 
-async def _completed_before(
+async def _earlier_completion(
     repository: OpenRepository, id: str, requested: Sequence[PartRequest], actor: Actor
 ) -> Entry:
     """The journal knows by the key whether this request was carried out. Raises NotFound if it was not."""
@@ -211,7 +213,7 @@ async def _completed_before(
     return Entry("", (), 0, "", multipart_etag([part.etag for part in requested]), 0)
 
 
-def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
+def _refuse_changed_parts(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     """Checks that no part was replaced between reading the parts and the append."""
 
     def check(refs: Refs) -> None:
@@ -222,7 +224,7 @@ def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     return check
 
 
-def _chosen(refs: Refs, id: str, requested: Sequence[PartRequest]) -> list[UploadPart]:
+def _choose_parts(refs: Refs, id: str, requested: Sequence[PartRequest]) -> list[UploadPart]:
     if not requested:
         raise BadPart("no part was named")
     parts = []
@@ -270,7 +272,7 @@ def _check_number(number: int) -> None:
         raise Invalid(f"part number {number} is not between 1 and {PARTS_MAX:,}")
 
 
-def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
+def slice_blocks(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
     """Bytes start to stop, exclusive, as new blocks by reference. A block that is cut loses its SHA-256, which was that
     of the whole block."""
     size = sum(block.size for block in blocks)

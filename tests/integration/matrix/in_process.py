@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.server.api.app import _opened
+from lochan.server.api.app import _open
 from lochan.server.api.middleware import Middleware, no_route, routes
 from lochan.server.api.routes import ROUTES, Row
 from lochan.server.connections import ConnectionGuard
@@ -41,7 +41,7 @@ class InProcessTransport:
 
     async def _open(self, lake: Path) -> None:
         known = set(REGISTRY._collector_to_names)
-        self._api = await _opened(self._listener, self._guard)
+        self._api = await _open(self._listener, self._guard)
         for each in set(REGISTRY._collector_to_names) - known:  # another one may be opened beside this one
             REGISTRY.unregister(each)
         self._s3 = Place(await Lake.open(LocalStore(str(lake))), fastpath=False, settings=S3Settings())

@@ -137,7 +137,7 @@ async def check_readers(
     assert len(set(seen)) == len(seen)
     assert set(seen) == _history(state, state.resolve(ref))
     if ref in state.branches:
-        staged = {each.path: each.kind for each in await diff.staged(at, ref, prefix=prefix)}
+        staged = {each.path: each.kind for each in await diff.staged_changes(at, ref, prefix=prefix)}
         assert staged == _staged_kinds(left, state.branches[ref].staged, prefix)
 
 

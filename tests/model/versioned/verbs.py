@@ -234,7 +234,7 @@ async def _open_workspace(at: OpenRepository, name: str, branch: str) -> str:
 
 
 async def _newest(at: OpenRepository) -> str:
-    opened = await registry.opened(at)
+    opened = await registry.open_workspaces(at)
     if not opened:
         raise NotFound("no workspace is open")
     return opened[-1].id

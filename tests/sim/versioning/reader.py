@@ -48,7 +48,7 @@ class Reader(BaseClient):
     async def status(self, branch: str) -> None:
         since = self.oracle.floor
         try:
-            told = {each.path: each.kind for each in await diff_module.staged(self.repository, branch)}
+            told = {each.path: each.kind for each in await diff_module.staged_changes(self.repository, branch)}
         except (Transient, Unknown, Mistake):
             return
         self.oracle.saw(self.name, f"{told} is staged on {branch}", since, lambda now: self._kinds(now, branch) == told)

@@ -52,7 +52,7 @@ def test_versions_of_everything(tmp_path: Path) -> None:
 def test_a_missing_library_is_a_failure_only_where_it_is_needed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(doctor, "_installed", lambda name: None)
+    monkeypatch.setattr(doctor, "_installed_version", lambda name: None)
     found = check_versions({"JAVA_HOME": str(tmp_path)}, needed=frozenset({"psycopg"}))
     by_name = {each.check: (each.status, each.advice) for each in found}
     assert by_name["obstore"] == (FAIL, "pip install 'lochan'")
@@ -63,7 +63,7 @@ def test_a_missing_library_is_a_failure_only_where_it_is_needed(
 
 @pytest.mark.parametrize("version, status", [("3.5.1", WARN), ("4.1.0", OK), ("4.3.9", OK), ("5.0.0", WARN)])
 def test_versions_of_spark(version: str, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "_installed", lambda name: version)
+    monkeypatch.setattr(doctor, "_installed_version", lambda name: version)
     found = {each.check: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
     assert found["spark"].status == status
 

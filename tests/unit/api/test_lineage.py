@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lochan
-from lochan.api.wire.lineage import HEADER_BYTES_MAX, decoded, request_header
+from lochan.api.wire.lineage import HEADER_BYTES_MAX, decode_trace, request_header
 from lochan.lake import Lake as OpenLake
 from lochan.store.local import LocalStore
 from lochan.versioning import lineage
@@ -190,12 +190,12 @@ def test_a_commit_never_holds_too_many_inputs() -> None:
 def test_over_http_it_is_a_header_of_bounded_size() -> None:
     with lineage.trace(lineage.Trace({"lineage.job": "j"})) as trace:
         trace.add(LineageInput("shop", "c", "ä"))
-        found = decoded(request_header())
+        found = decode_trace(request_header())
         assert found is not None and found.inputs == trace.inputs and found.origin == {"lineage.job": "j"}
         for number in range(200):
             trace.add(LineageInput("shop", f"{number:064}", "x" * 900))
         assert len(request_header()) <= HEADER_BYTES_MAX
-        assert decoded(request_header()) is not None
+        assert decode_trace(request_header()) is not None
     assert request_header() == ""
     for hostile in ("", "%", "bm8=", "WzFd", "x" * 100_000):
-        assert decoded(hostile) is None
+        assert decode_trace(hostile) is None

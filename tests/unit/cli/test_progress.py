@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lochan.cli.output.progress import StageBar, counted, progress
+from lochan.cli.output.progress import StageBar, count_progress, progress
 from lochan.formats.job import JobStageRecord
 
 
@@ -57,13 +57,13 @@ def test_a_terminal_sees_how_far_it_is(
 def test_a_terminal_sees_how_many_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counted("nobody looks", "files", visible=True) as advance:
+    with count_progress("nobody looks", "files", visible=True) as advance:
         advance(1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with counted("listing", "files", visible=True) as advance:
+    with count_progress("listing", "files", visible=True) as advance:
         advance(12_345)
-    with counted("silence", "files", visible=False) as advance:
+    with count_progress("silence", "files", visible=False) as advance:
         advance(1)
     seen = capsys.readouterr()
     assert "listing" in seen.err

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from lochan.cli.output import records
-from lochan.cli.output.terminal_table import fitted
+from lochan.cli.output.terminal_table import fit_widths
 
 NASTY = "a\x1b[31m\n\x9b\u202eb\udcffc[bold]"
 
@@ -111,7 +111,7 @@ def test_a_title_is_not_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     ],
 )
 def test_columns_are_fitted(natural: list[int], prose: list[int], widths: list[int] | None) -> None:
-    assert fitted(natural, [at in prose for at in range(len(natural))], 60) == widths
+    assert fit_widths(natural, [at in prose for at in range(len(natural))], 60) == widths
 
 
 def test_a_record_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits, shown
+from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits, format_size
 from lochan.engines.duckdb.session import DuckSession
 
 SORTED = "SELECT i, hash(i) AS h FROM range(3000000) t(i) ORDER BY h"  # 48 MB
@@ -81,7 +81,7 @@ def test_a_mistake_in_sql_is_found_before_any_row_is_asked_for() -> None:
 
 
 def test_sizes_as_people_write_them() -> None:
-    assert [shown(each) for each in (5, 1 << 10, 3 << 19, 1 << 30)] == ["5 bytes", "1 KiB", "1.5 MiB", "1 GiB"]
+    assert [format_size(each) for each in (5, 1 << 10, 3 << 19, 1 << 30)] == ["5 bytes", "1 KiB", "1.5 MiB", "1 GiB"]
 
 
 def test_a_variable_of_this_program_is_no_table() -> None:

@@ -18,7 +18,7 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.spark import file_access
 from lochan.engines.spark.bucket_check import BucketCheck
-from lochan.engines.spark.errors import explained
+from lochan.engines.spark.errors import explain_error
 from lochan.engines.spark.executors import package
 from lochan.engines.spark.file_access import Bucket, check_reach
 from lochan.engines.spark.job import Handoff
@@ -214,7 +214,7 @@ def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few:
     ],
 )
 def test_what_spark_has_failed_by(said: str, message: str, hint: str) -> None:
-    error = explained(ValueError(said), Limits(GIB))
+    error = explain_error(ValueError(said), Limits(GIB))
     with pytest.raises(Refused, match=message):
         raise error
     assert hint in error.hint

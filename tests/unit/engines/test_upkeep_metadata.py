@@ -12,7 +12,7 @@ import pytest
 from lochan.api.collection import GarbageCollection
 from lochan.api.session import Session
 from lochan.errors import Invalid
-from lochan.jobs.record import recorded
+from lochan.jobs.record import record_job
 from lochan.query.sources.meta import sizes
 from lochan.query.sources.meta.lake import _about
 from lochan.versioning.heads.commit import CommitRequest, commit
@@ -147,7 +147,7 @@ def test_plans_their_lists_and_what_nothing_names(tmp_path: Path) -> None:
 def test_jobs(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
-            with recorded(lake.lake, "load", "logs@main", actor=ANN) as job:
+            with record_job(lake.lake, "load", "logs@main", actor=ANN) as job:
                 job.rows(7)
             assert await lake.rows("from :joblog | cut kind, about, state, rows, user") == [
                 {"kind": "load", "about": "logs@main", "state": "done", "rows": 7, "user": ANN.user}

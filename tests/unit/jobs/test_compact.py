@@ -17,9 +17,9 @@ import pytest
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.rewrite import RewriteResult
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compaction import bounds_of, landed, numbered, removed_by
-from lochan.jobs.compaction import merged as merged_round_by_round
-from lochan.jobs.compaction_plan import CompactRequest, PoolCompactionPlan, planned, rehearse
+from lochan.jobs.compaction import bounds_of, land_swap, number_groups, removed_entries
+from lochan.jobs.compaction import merge_groups as merged_round_by_round
+from lochan.jobs.compaction_plan import CompactRequest, PoolCompactionPlan, plan_compaction, rehearse
 from lochan.jobs.compaction_tasks import (
     MergeGroup,
     MergeTask,
@@ -60,7 +60,7 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
     several = split(groups)
     found = list(sample(target, packed(several)))
     if found:
-        groups = list(numbered(groups, pa.Table.from_batches(found)))
+        groups = list(number_groups(groups, pa.Table.from_batches(found)))
     yield from merge_alone(target, packed(alone(groups)))
     by_part: dict[int, list[pa.RecordBatch]] = {}
     for part, record in records_in(cut(target, packed(split(groups)))):
@@ -71,16 +71,16 @@ def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage
 
 async def compacted(lake: QueryLake, repository: OpenRepository, request: CompactRequest) -> int:
     """Returns how many groups were split in the first round."""
-    plan = await planned(repository, "main", request)
+    plan = await plan_compaction(repository, "main", request)
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
     async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
         assert made.rows == plan.rows
-        return RewriteResult(removed_by(plan), await all_entries(repository, [made]))
+        return RewriteResult(removed_entries(plan), await all_entries(repository, [made]))
 
-    await landed(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
+    await land_swap(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
     return sum(not group.alone for group in groups_of(plan))
 
 

@@ -16,7 +16,7 @@ from lochan.errors import Corrupt, Gone, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import as_table, entries_of
 from lochan.jobs import entry_runs, entry_spool, job_commit
-from lochan.jobs.entry_runs import spilled
+from lochan.jobs.entry_runs import spill_messages
 from lochan.jobs.job_commit import BatchName
 from lochan.jobs.job_entries import all_entries, job_entries
 from lochan.jobs.messages import PoolTarget, TaskFailed, TaskMessage, encode_message, error_of, together
@@ -35,7 +35,7 @@ async def sent(target: PoolTarget, paths: Sequence[str], tasks: int = 4, **more:
 
     def work() -> list[TaskMessage]:
         lots = shared_out(paths, tasks)
-        return [each for lot in lots for each in spilled(target, messages_of(target, lot, **more))]
+        return [each for lot in lots for each in spill_messages(target, messages_of(target, lot, **more))]
 
     return await asyncio.to_thread(work)
 

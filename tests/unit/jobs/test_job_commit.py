@@ -8,7 +8,7 @@ import pytest
 from lochan.errors import NothingToDo
 from lochan.formats.commit import Commit
 from lochan.jobs import job_commit
-from lochan.jobs.job_commit import BatchName, found_again, landed_before
+from lochan.jobs.job_commit import BatchName, earlier_commit, find_commit
 from lochan.jobs.messages import TaskMessage
 from lochan.versioning.branches import create_branch
 from lochan.versioning.heads.moves import CommitMessage, merge
@@ -40,8 +40,8 @@ def test_a_batch_that_comes_again_is_found(tmp_path: Path) -> None:
             other = await batch(pool, 1, job="another")
             assert not other.again
             assert await keys(pool) == [0, 1, 1, 2]
-            assert await landed_before(pool.repository, "main", BatchName("q", 2)) == first[2].commit
-            assert await landed_before(pool.repository, "main", BatchName("q", 3)) is None
+            assert await earlier_commit(pool.repository, "main", BatchName("q", 2)) == first[2].commit
+            assert await earlier_commit(pool.repository, "main", BatchName("q", 3)) is None
             commit = (await pool.repository.resolve(first[1].commit)).commit
             assert commit.metadata == {"lochan-job": "q", "lochan-batch": "1"}
 
@@ -143,11 +143,11 @@ def test_to_look_for_a_batch_does_not_walk_the_whole_history() -> None:
         looked.append(id)
         return history[id]
 
-    assert found_again(look_up, "999", BatchName("q", 1_000)) is None
-    assert found_again(look_up, "999", BatchName("q", 998)) == "998"
-    assert found_again(look_up, "999", BatchName("new", 0, since="998")) is None
+    assert find_commit(look_up, "999", BatchName("q", 1_000)) is None
+    assert find_commit(look_up, "999", BatchName("q", 998)) == "998"
+    assert find_commit(look_up, "999", BatchName("new", 0, since="998")) is None
     assert len(looked) < 12
-    assert found_again(look_up, "999", BatchName("q", 3)) == "3"
+    assert find_commit(look_up, "999", BatchName("q", 3)) == "3"
 
 
 def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:

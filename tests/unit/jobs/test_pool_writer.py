@@ -20,7 +20,7 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.ingest.lines import texts_of
 from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, pool_target, together
-from lochan.jobs.pool_writer import joined, write_lines, write_rows
+from lochan.jobs.pool_writer import join_batches, write_lines, write_rows
 from lochan.pools.facts import from_metadata
 from lochan.store.open import StoreLocation
 from lochan.versioning.state.collection import mint_of
@@ -223,10 +223,10 @@ def test_an_executor_does_not_take_the_home_of_another_machine(tmp_path: Path, m
 
 def test_small_batches_are_joined_and_large_ones_are_not() -> None:
     batch = pa.RecordBatch.from_pydict({"a": list(range(10_000))})
-    sizes = [each.num_rows for each in joined([batch] * 8 + [batch.slice(0, 0)])]
+    sizes = [each.num_rows for each in join_batches([batch] * 8 + [batch.slice(0, 0)])]
     assert sizes == [60_000, 20_000]
     other = pa.RecordBatch.from_pydict({"b": ["x"]})
-    assert [each.num_rows for each in joined([batch, other, batch])] == [10_000, 1, 10_000]
+    assert [each.num_rows for each in join_batches([batch, other, batch])] == [10_000, 1, 10_000]
 
 
 def test_messages_of_many_tasks_are_one() -> None:

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.limits import STANDARD, cancelled, out_of_memory
+from lochan.engines.duckdb.limits import STANDARD, cancelled_error, out_of_memory
 from lochan.errors import Ambiguous, Invalid, NotFound, Refused, Transient
 from lochan.formats.job import PREFIX, JobRecord, JobStageRecord, decode, encode, path_of
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record
-from lochan.jobs.record import LOST_S, JobReporter, job, jobs, recorded
+from lochan.jobs.record import LOST_S, JobReporter, job, jobs, record_job
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.protocol import Store
@@ -42,7 +42,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_a_job_from_its_start_to_its_end(place: Place) -> None:
-    with recorded(place, "load", "logs@main", actor=ANN, where="local[2]") as job_run:
+    with record_job(place, "load", "logs@main", actor=ANN, where="local[2]") as job_run:
         assert isinstance(job_run, JobReporter)
         job_run.stages([JobStageRecord(3, "sort", 4, 4), JobStageRecord(4, "write", 1, 4, 1)])
         job_run.log("two files")
@@ -60,7 +60,7 @@ def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
     store = CountingStore(place.store, RequestCounts())
     run(store.put("before", bytes(50)))
     place.store = store
-    with recorded(place, "load", "logs@main", actor=ANN) as job_run:
+    with record_job(place, "load", "logs@main", actor=ANN) as job_run:
         run(store.put("somewhere", bytes(1_000)))
         job_run.wrote(300)
         job_run.wrote(400)
@@ -69,7 +69,7 @@ def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
     assert (found.executor_bytes, found.driver_bytes) == (700, store.counts.total.bytes_out - 50 - last)
     assert found.driver_bytes is not None and found.driver_bytes > 1_000
     place.store = store.inner
-    with recorded(place, "query", "logs", actor=ANN) as job_run:
+    with record_job(place, "query", "logs", actor=ANN) as job_run:
         pass
     uncounted = run(job(place.store, job_run.id, place.clock.wall()))
     assert (uncounted.executor_bytes, uncounted.driver_bytes) == (None, None)
@@ -77,7 +77,7 @@ def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
 
 def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "BEAT_S", 0.01)
-    with recorded(place, "query", "logs", actor=ANN) as job_run:
+    with record_job(place, "query", "logs", actor=ANN) as job_run:
         job_run.progress(1, 2)
         for _ in range(1_000):
             found = place.all()
@@ -95,20 +95,20 @@ def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch
         (Invalid("line 3: 'secret' is no number"), "failed", "invalid"),
         (Refused("Spark has failed: cannot cast 'secret'"), "failed", "refused"),
         (ValueError("secret"), "failed", "ValueError"),
-        (cancelled(), "cancelled", ""),
+        (cancelled_error(), "cancelled", ""),
         (KeyboardInterrupt(), "cancelled", ""),
     ],
     ids=["store", "limit", "a value of a row", "Spark", "ours", "cancelled", "Ctrl-C"],
 )
 def test_how_it_ended(place: Place, error: BaseException, state: str, message: str) -> None:
-    with pytest.raises(type(error)), recorded(place, "load", "logs", actor=ANN):
+    with pytest.raises(type(error)), record_job(place, "load", "logs", actor=ANN):
         raise error
     (found,) = place.all()
     assert (found.state, found.error) == (state, message)
 
 
 def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:
-    with recorded(place, "load", "logs", actor=ANN) as job_run:
+    with record_job(place, "load", "logs", actor=ANN) as job_run:
         pass
     path = path_of(job_run.id)
     silent = msgspec.structs.replace(decode(run(place.store.get(path)), path), state="running")
@@ -123,7 +123,7 @@ def test_a_store_that_refuses_writes_does_not_matter(place: Place, monkeypatch: 
         raise Refused("read only")
 
     monkeypatch.setattr(place.store, "put", refuse)
-    with recorded(place, "query", "logs", actor=ANN) as job_run:
+    with record_job(place, "query", "logs", actor=ANN) as job_run:
         job_run.progress(1, 1)
     assert place.all() == []
 
@@ -132,7 +132,7 @@ def test_the_oldest_are_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(record, "_KEPT_MAX", 3)
     for number in range(5):
         run(place.store.put(f"{PREFIX}000{number}.json", b"{}"))
-    with recorded(place, "load", "logs", actor=ANN) as job_run:
+    with record_job(place, "load", "logs", actor=ANN) as job_run:
         pass
 
     async def names() -> list[str]:
@@ -145,7 +145,7 @@ def test_the_oldest_are_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch)
 def test_by_the_beginning_of_its_id(place: Place) -> None:
     ids = []
     for _ in range(2):
-        with recorded(place, "load", "logs", actor=ANN) as job_run:
+        with record_job(place, "load", "logs", actor=ANN) as job_run:
             ids.append(job_run.id)
     now = place.clock.wall()
     assert run(job(place.store, ids[0], now)).id == ids[0]
@@ -160,7 +160,7 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCHAN_LAKE", str(tmp_path / "lake"))
     assert lochan("init").exit_code == 0
     assert lochan("jobs", "-f", "json").output == "[]\n"
-    with recorded(Place(tmp_path / "lake"), "compact", "logs@main", actor=ANN, where="local[2]") as job_run:
+    with record_job(Place(tmp_path / "lake"), "compact", "logs@main", actor=ANN, where="local[2]") as job_run:
         job_run.stages([JobStageRecord(0, "scan \x1b[2J", 2, 2), JobStageRecord(1, "write", 1, 3)])
         job_run.log("three objects")
         job_run.wrote(2_500_000)

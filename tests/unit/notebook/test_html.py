@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.notebook.html import HtmlRow, preformatted, table, text
+from lochan.notebook.html import HtmlRow, preformatted_block, table, text
 
 pytestmark = pytest.mark.thorough
 
@@ -63,4 +63,4 @@ def test_long_values_and_wide_tables_are_cut() -> None:
 
 
 def test_text_before_a_graph() -> None:
-    assert re.search("<pre.*>a\nb</pre>", preformatted(["a", "b"]), re.DOTALL)
+    assert re.search("<pre.*>a\nb</pre>", preformatted_block(["a", "b"]), re.DOTALL)

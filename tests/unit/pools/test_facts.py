@@ -23,14 +23,14 @@ from lochan.pools.facts import (
     to_metadata,
     unpack_facts,
 )
-from lochan.pools.shape import Object, numbered, type_of
+from lochan.pools.shape import Object, number_shapes, type_of
 from tests.unit.pools.rows import ROWS
 
 
 @pytest.mark.thorough
 @given(st.lists(ROWS, max_size=5), st.binary(max_size=9), st.binary(max_size=9), st.booleans())
 def test_facts_come_back(rows: list[dict[str, Any]], low: bytes, high: bytes, body: bool) -> None:
-    shapes = numbered(shape for row in rows if isinstance(shape := type_of(row), Object))
+    shapes = number_shapes(shape for row in rows if isinstance(shape := type_of(row), Object))
     facts = Facts(
         len(rows),
         1,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.keys import BYTES_MAX, Instant, Span, bounds, decode, encode, ends, shortened
+from lochan.pools.keys import BYTES_MAX, Instant, Span, bounds, decode, encode, ends, shorten_span
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 INTS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**62 + 511])
@@ -104,7 +104,7 @@ def test_a_range_holds_the_rows_between_and_none_without_the_key(
 def test_a_shortened_span_lies_around_the_whole_one(rows: list[list[Any]]) -> None:
     settings = PoolSettings((PoolKey(("a",), True), PoolKey(("b",))))
     found = sorted(encode(row, settings) for row in rows)
-    short = shortened(Span(found[0], found[-1]))
+    short = shorten_span(Span(found[0], found[-1]))
     assert short.low <= found[0] and found[-1] <= short.high
     assert max(map(len, short)) <= BYTES_MAX
     for end in short:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.pools.layout import SHAPES_MAX, lay_out
-from lochan.pools.nullable_shapes import has_column, is_ambiguous, joined
+from lochan.pools.nullable_shapes import has_column, is_ambiguous, join_shapes
 from lochan.pools.shape import (
     Array,
     Maybe,
@@ -71,23 +71,23 @@ def of(**fields: Type) -> Object:
     ],
 )
 def test_joined(rows: list[dict[str, Any]], expected: list[Object]) -> None:
-    assert set(joined(map(shape, rows)).values()) == set(expected)
+    assert set(join_shapes(map(shape, rows)).values()) == set(expected)
 
 
 def test_what_is_wider_already_takes_the_null() -> None:
     wide = of(a=Maybe("string"))
-    assert set(joined([wide, of(a="int"), of(a="null")]).values()) == {wide, of(a="int")}
+    assert set(join_shapes([wide, of(a="int"), of(a="null")]).values()) == {wide, of(a="int")}
 
 
 @pytest.mark.thorough
 @given(st.lists(ROWS, max_size=8))
 def test_it_is_one_answer_in_the_same_columns(rows: list[dict[str, Any]]) -> None:
     shapes = list(map(shape, rows))
-    into = joined(shapes)
+    into = join_shapes(shapes)
     assert set(into) == set(shapes)
-    assert joined(random.Random(1).sample(shapes, len(shapes))) == into
+    assert join_shapes(random.Random(1).sample(shapes, len(shapes))) == into
     once = list(into.values())
-    assert joined(once) == {each: each for each in once}
+    assert join_shapes(once) == {each: each for each in once}
     assert lay_out(once) == lay_out(shapes)
     for one, other in into.items():
         _check_holds(other, one)
@@ -113,7 +113,7 @@ def test_a_table_of_twelve_columns_has_one_shape() -> None:
     rows = [{f"c{n}": None if bits >> n & 1 else n for n in range(12)} for bits in range(1 << 12)]
     shapes = list(map(shape, rows))
     assert len(set(shapes)) == 4096 > SHAPES_MAX
-    assert len(set(joined(shapes).values())) == 1
+    assert len(set(join_shapes(shapes).values())) == 1
     assert not lay_out(shapes).body
 
 
@@ -129,7 +129,7 @@ def test_a_table_of_twelve_columns_has_one_shape() -> None:
     ],
 )
 def test_a_null_may_be_told_by_two_shapes(shapes: list[Object], expected: bool) -> None:
-    assert is_ambiguous(joined(shapes).values()) is expected
+    assert is_ambiguous(join_shapes(shapes).values()) is expected
 
 
 def test_on_the_disk() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.pools.shape import Array, Object, decode, encode, kind_of, numbered, shape_id, type_of, unify
+from lochan.pools.shape import Array, Object, decode, encode, kind_of, number_shapes, shape_id, type_of, unify
 from tests.unit.pools.rows import ROWS
 
 
@@ -59,8 +59,8 @@ def test_a_shape_comes_back_from_its_bytes(row: dict[str, Any]) -> None:
 def test_a_dictionary_does_not_depend_on_the_order_of_rows(rows: list[dict[str, Any]], random: Any) -> None:
     shapes = [shape for row in rows if isinstance(shape := type_of(row), Object)]
     shuffled = random.sample(shapes, len(shapes))
-    by_id = numbered(shapes)
-    assert by_id == numbered(shuffled)
+    by_id = number_shapes(shapes)
+    assert by_id == number_shapes(shuffled)
     assert set(by_id.values()) == set(shapes)
     assert all(0 < id < 1 << 31 for id in by_id)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.pools.times import MICROS_MAX, MICROS_MIN, NATIVE, format_of, parse, pattern, render, rendered
+from lochan.pools.times import MICROS_MAX, MICROS_MIN, NATIVE, format_of, parse, pattern, render, render_all
 
 ALIKE = r"\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,7})?Z?)?"
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))
@@ -31,7 +31,7 @@ def test_a_time_comes_back_as_it_was(text: str) -> None:
     format = format_of(text)
     assert format is not None
     assert render(parse(text), format) == text
-    assert rendered(pa.array([parse(text), None], pa.timestamp("us", "UTC")), format).to_pylist() == [text, None]
+    assert render_all(pa.array([parse(text), None], pa.timestamp("us", "UTC")), format).to_pylist() == [text, None]
 
 
 @given(
@@ -76,7 +76,7 @@ def test_native_times_are_written_in_the_shortest_form() -> None:
     expected = ["2026-11-01T10:00:00Z", "2026-11-01T10:00:00.5Z", "2026-11-01T10:00:00.000001Z"]
     moments = [at, at + 500_000, at + 1]
     assert [render(each, NATIVE) for each in moments] == expected
-    assert rendered(pa.array(moments, pa.timestamp("us", "UTC")), NATIVE).to_pylist() == expected
+    assert render_all(pa.array(moments, pa.timestamp("us", "UTC")), NATIVE).to_pylist() == expected
 
 
 def test_a_time_of_another_s_file_that_no_four_digits_say() -> None:
@@ -89,10 +89,10 @@ def test_a_time_of_another_s_file_that_no_four_digits_say() -> None:
     for each, day in micros.items():
         clock = "00:00:00" if each > 0 else "23:59:59.999999"
         assert render(each, NATIVE) == f"{day}T{clock}Z"
-        found = rendered(pa.array([each, 0, None], pa.timestamp("us")), NATIVE).to_pylist()
+        found = render_all(pa.array([each, 0, None], pa.timestamp("us")), NATIVE).to_pylist()
         assert found == [f"{day}T{clock}Z", "1970-01-01T00:00:00Z", None]
-        assert rendered(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD").to_pylist() == [day]
-        assert rendered(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD HH:MM:SS").to_pylist() == [
+        assert render_all(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD").to_pylist() == [day]
+        assert render_all(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD HH:MM:SS").to_pylist() == [
             f"{day} {clock[:8]}"
         ]
     assert render(MICROS_MAX, NATIVE) == "9999-12-31T23:59:59.999999Z"

@@ -12,7 +12,7 @@ from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.kinds import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import Alternate, Member, lay_out
-from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, numbered, type_of
+from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, number_shapes, type_of
 from lochan.query.compile.sql import moment, null_of, number, sql_type
 from lochan.query.dialects import duckdb, duckdb_text, render, spark, spark_words
 from lochan.query.dialects.neutral import neutral
@@ -39,10 +39,10 @@ class ToySource:
         self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
         self.request: list[ScanRequest] = []
         self._types = [_typed(row, times_at) for row in rows]
-        self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)
+        self.shapes: Mapping[int, Object] = {} if body else number_shapes(self._types)
         self.has_body = body
         self.text_shapes: tuple[int, ...] = ()
-        self._ids = {shape: id for id, shape in numbered(self._types).items()}
+        self._ids = {shape: id for id, shape in number_shapes(self._types).items()}
         self._layout = lay_out(self._types)
         self._texts: dict[tuple[int, Any, str], str] = {}
 
@@ -203,8 +203,8 @@ def _duckdb_type(type: Type | None) -> str:
 _SELECTED: list[tuple[ToySource, list[tuple[str, Any]]]] = []
 duckdb.FORMS["toy_rows"], spark.FORMS["toy_rows"] = _values, _arms
 duckdb.FORMS["toy_array"] = lambda _, options: (
-    f"CAST(CAST({duckdb_text.quoted(options[0])} AS JSON) AS {_duckdb_type(options[1])})"
+    f"CAST(CAST({duckdb_text.quote_text(options[0])} AS JSON) AS {_duckdb_type(options[1])})"
 )
 spark.FORMS["toy_array"] = lambda _, options: (
-    f"FROM_JSON({spark_words.quoted(options[0])}, '{spark_words.type_text(options[1])}')"
+    f"FROM_JSON({spark_words.quote_text(options[0])}, '{spark_words.type_text(options[1])}')"
 )

@@ -19,7 +19,7 @@ from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.listing_page import ListCache
 from lochan.server.gateway.request import S3Request
-from lochan.server.gateway.request_log import _received
+from lochan.server.gateway.request_log import _received_bytes
 from lochan.server.settings import S3Settings
 
 ACTOR = Actor("tests", "tests", "")
@@ -155,7 +155,7 @@ class Place:
 
     def _seen(self, request: S3Request, operation: str, status: int, sent: int) -> None:
         ref, _, inside = ("main", "", request.key) if self.is_flat else request.key.partition("/")
-        size = _received(request) if request.method == "PUT" else sent
+        size = _received_bytes(request) if request.method == "PUT" else sent
         used = request.bucket, ref, inside, size
         self.noted.append(
             Noted(operation, status, sent, request.user, request.method, request.path, request.source, used)

@@ -10,7 +10,7 @@ from lochan.access.users import create_key, create_user, revoke_key
 from lochan.clock import SystemClock
 from lochan.lake import Lake
 from lochan.server.connections import ConnectionGuard
-from lochan.server.gateway.authentication import claimed, identify
+from lochan.server.gateway.authentication import identify, read_claim
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
@@ -40,7 +40,7 @@ class Servers:
 
     async def ask(self, form: str, token: str | None = None) -> str:
         """The user, or the reason for the refusal."""
-        claim = claimed(sign(form, token=token).request(), REALM, NOW)
+        claim = read_claim(sign(form, token=token).request(), REALM, NOW)
         assert claim is not None
         request = cast(
             S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source="", connection="")

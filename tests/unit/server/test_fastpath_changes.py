@@ -194,14 +194,14 @@ async def _one_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = await opened(folder)
     repository = await world.lake.open_repository("bucket")
     await world.both(signed(world.people.admin, "GET", "/bucket/main/small"))  # its signature is known from here on
-    made, make = list[str](), engine._cached
+    made, make = list[str](), engine._cached_object
 
     def counted(*given):  # type: ignore[no-untyped-def]
         found = given[2]
         made.append(found.path if isinstance(found, Entry) else found[0].path(found[1]).decode())
         return make(*given)
 
-    monkeypatch.setattr(engine, "_cached", counted)
+    monkeypatch.setattr(engine, "_cached_object", counted)
 
     async def asked() -> list[str]:
         made.clear()

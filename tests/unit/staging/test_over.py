@@ -134,7 +134,7 @@ class Branch:
         return found
 
     def view(self) -> View:
-        return View(self.layers, self.base, self.runs, run(over.opened(self.layers, self.base, self.trees)))
+        return View(self.layers, self.base, self.runs, run(over.open_tree(self.layers, self.base, self.trees)))
 
     def _saw(self, what: str, range: RangeRef) -> None:
         if what == "open":
@@ -165,7 +165,7 @@ def test_ranges_that_nothing_touches_are_shared() -> None:
     branch = Branch(*NUMBERS)
     branch.stage(gone(NUMBERS[500]))
     branch.cover()
-    tree = run(over.opened(branch.layers, branch.base, branch.trees))
+    tree = run(over.open_tree(branch.layers, branch.base, branch.trees))
     assert tree is not None and len(set(tree.ranges) - set(branch.base.ranges)) <= 2
 
 
@@ -206,7 +206,7 @@ def test_over_another_head_it_is_not_used() -> None:
     branch.stage(gone(NUMBERS[3]))
     branch.cover()
     branch.base = run(branch.trees.build(table_of([entry("new"), entry(NUMBERS[3])]), 3))
-    assert run(over.opened(branch.layers, branch.base, branch.trees)) is None
+    assert run(over.open_tree(branch.layers, branch.base, branch.trees)) is None
     assert [each.path for each in run(branch.view().list()).entries] == ["new"]
 
 

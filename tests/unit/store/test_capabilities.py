@@ -9,7 +9,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.store import capabilities
-from lochan.store.capabilities import Stamps, Tagging, capability, tagged
+from lochan.store.capabilities import Stamps, Tagging, capability, with_tags
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
@@ -48,7 +48,7 @@ def test_a_wrapper_hides_what_it_does_not_pass_on(disk: Store) -> None:
 
 def test_tags_go_where_a_store_takes_them() -> None:
     memory = MemoryStore()
-    assert tagged(memory, {"a": "1"}) is memory
+    assert with_tags(memory, {"a": "1"}) is memory
     counting = CountingStore(memory, RequestCounts())
     assert capability(counting, Tagging) is counting
-    assert tagged(counting, {"a": "1"}) is not counting
+    assert with_tags(counting, {"a": "1"}) is not counting

@@ -17,7 +17,7 @@ from lochan.tree.assemble import RangeCut
 from lochan.tree.diff import count, diff, diff_sizes, differences_of
 from lochan.tree.merge import SOURCE, Strategy, conflicts_of, merge
 from lochan.tree.patches import NEVER, PatchLimits
-from lochan.tree.rows import spliced
+from lochan.tree.rows import splice_rows
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.unit.tree.small_trees import gathered, run
@@ -116,7 +116,7 @@ def test_the_id_of_a_splice_is_that_of_its_rows() -> None:
     base = table_of([entry(number, str(number % 10)) for number in range(0, 60, 2)]).to_batches()[0]
     new = table_of([entry(number, str(number % 7)) for number in (1, 4, 59, 61)]).to_batches()[0]
     splice = patch.Splice(base, np.array([0, 2, 29]), new, np.array([1, 2, 30, 30]))
-    rows = pa.Table.from_batches([each.batch for each in spliced(*splice)])
+    rows = pa.Table.from_batches([each.batch for each in splice_rows(*splice)])
     assert patch.content_id(splice, splice.stretches()) == content_id(rows)
 
 

@@ -32,7 +32,7 @@ def test_rows_are_spliced(
         expected += [each for each, place in zip(new, before, strict=True) if place == number]
         expected += [each for each in old[number : number + 1] if number not in gone]
     assume(gone or before)
-    made = rows.spliced(
+    made = rows.splice_rows(
         as_batch(table_of(old)), np.array(gone, np.int64), as_batch(table_of(new)), np.array(before, np.int64), untested
     )
     assert entries_of(pa.Table.from_batches([each.batch for each in made])) == expected

@@ -75,7 +75,7 @@ def test_what_is_staged_is_counted_with_what_goes() -> None:
         assert await diff.count_staged(repo.repository, "main") == DiffCounts(1, 1, 1, 3, 2)
         assert await diff.count_staged(repo.repository, "main", prefix="nothing/") == DiffCounts()
         assert await diff.roll_up_staged(repo.repository, "main", RollUp(), prefix="nothing/") == {}
-        assert [tuple(each) for each in await diff.staged(repo.repository, "main")] == [
+        assert [tuple(each) for each in await diff.staged_changes(repo.repository, "main")] == [
             ("a/x/1", "changed", 2),
             ("b", "removed", 0),
             ("new", "added", 1),

@@ -18,7 +18,7 @@ from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.heads.imports import ImportCounts, ImportFolder, ImportPlan, bring_in, for_import, for_ingest
 from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions.diff import staged
+from lochan.versioning.revisions.diff import staged_changes
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")
@@ -96,7 +96,7 @@ def test_an_import_is_one_commit_that_leaves_the_rest_alone() -> None:
             "a/z": b"s3://data/in/z",
             "b": b"ours",
         }
-        assert [each.path for each in await staged(repository, "main")] == ["a/staged"]
+        assert [each.path for each in await staged_changes(repository, "main")] == ["a/staged"]
         assert (await log(repository))[:2] == ["Import s3://data/in", "c"]
         entry = await objects.stat(repository, "main", "a/x")
         assert entry.blocks[0].address == "s3://data/in/x"

@@ -156,7 +156,7 @@ def test_a_path_staged_after_the_seal_stops_the_merge_that_changes_it(monkeypatc
         with pytest.raises(PathsInTheWay) as caught:
             await head_moves.merge(one, "dev", "main", actor=ANN, commit_first=CommitRequest("ours first"))
         assert caught.value.paths == ("both",)
-        assert [each.path for each in await diff.staged(one, "main")] == ["both", "ours"]
+        assert [each.path for each in await diff.staged_changes(one, "main")] == ["both", "ours"]
         assert await paths(one, "main@") == []
 
     run(play())

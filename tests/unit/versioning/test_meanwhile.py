@@ -17,7 +17,7 @@ from lochan.versioning.heads import moves as head_moves
 from lochan.versioning.heads.commit import CommitRequest, commit
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions.diff import staged
+from lochan.versioning.revisions.diff import staged_changes
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")
@@ -59,7 +59,7 @@ async def shown(repository: OpenRepository, ref: str) -> list[str]:
 
 
 async def uncommitted(repository: OpenRepository, branch: str) -> list[str]:
-    return [each.path for each in await staged(repository, branch)]
+    return [each.path for each in await staged_changes(repository, branch)]
 
 
 def test_what_a_partial_commit_leaves_staged_is_not_hidden_under_by_the_merge_after_it() -> None:
@@ -97,7 +97,7 @@ def test_what_was_to_be_committed_first_is_stashed_meanwhile() -> None:
         before(repository, "submit", lambda: stash.push(repository, "main", actor=ANN))
         await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z"))
         assert await shown(repository, "main") == ["b"]
-        assert len(await stash.stashed(repository)) == 1
+        assert len(await stash.list_stashes(repository)) == 1
 
     run(play())
 

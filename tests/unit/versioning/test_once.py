@@ -8,7 +8,7 @@ import pytest
 from lochan.errors import KeyReused, Unknown
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.keys import KEPT_PER_USER, KeyedActor, keyed, part_of, without_key
+from lochan.journal.keys import KEPT_PER_USER, KeyedActor, part_of, with_key, without_key
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
@@ -42,7 +42,9 @@ def test_two_at_once_are_one() -> None:
     async def play() -> None:
         _, repository = await opened()
         await put(repository, "a")
-        asked = [commit(repository, "main", CommitRequest("twice"), actor=keyed(ANN, "k", "commit")) for _ in range(3)]
+        asked = [
+            commit(repository, "main", CommitRequest("twice"), actor=with_key(ANN, "k", "commit")) for _ in range(3)
+        ]
         made = await asyncio.gather(*asked)
         assert len({id for id, _ in made}) == 1
         assert (await repository.resolve("main~1")).commit.generation == 0, "one commit on top of the first"
@@ -56,11 +58,11 @@ def test_two_at_once_are_one() -> None:
 def test_two_in_one_record_whose_answer_is_lost_share_its_fate() -> None:
     async def play() -> None:
         _, repository = await opened()
-        asked = [create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create")) for _ in range(2)]
+        asked = [create_branch(repository, "dev", "main", actor=with_key(ANN, "k", "create")) for _ in range(2)]
         with lost_answer(1):
             outcomes = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(each) for each in outcomes] == [Unknown, Unknown]
-        assert await create_branch(repository, "dev", "main", actor=keyed(ANN, "k", "create"))
+        assert await create_branch(repository, "dev", "main", actor=with_key(ANN, "k", "create"))
 
     run(play())
 
@@ -71,19 +73,19 @@ def test_what_came_since_is_not_done_again() -> None:
     async def play() -> None:
         _, repository = await opened()
         await put(repository, "a")
-        actor = keyed(ANN, "k", "commit")
+        actor = with_key(ANN, "k", "commit")
         first, _ = await commit(repository, "main", CommitRequest("one"), actor=actor)
         await put(repository, "b")
         assert (await commit(repository, "main", CommitRequest("one"), actor=actor))[0] == first
         assert (await objects.list_objects(repository, "main$")).entries, "what was staged since is staged"
         await commit(repository, "main", CommitRequest("two"), actor=ANN)
-        create = keyed(ANN, "b", "create")
+        create = with_key(ANN, "b", "create")
         await create_branch(repository, "dev", "main", actor=create)
         await delete_branch(repository, "dev", "main", actor=ANN)
         await create_branch(repository, "dev", "main", actor=create)
         assert (await repository.refs())[0].find_branch("dev") is None
         with pytest.raises(KeyReused):
-            await create_tag(repository, "v1", "main", actor=keyed(ANN, "b", "tag"))
+            await create_tag(repository, "v1", "main", actor=with_key(ANN, "b", "tag"))
 
     run(play())
 
@@ -94,7 +96,7 @@ def test_a_merge_that_could_not_even_begin_again_gives_its_result() -> None:
         await create_branch(repository, "dev", "main", actor=ANN)
         await objects.put(repository, "dev", "d", once(b"x"), actor=ANN)
         await commit(repository, "dev", CommitRequest("dev"), actor=ANN)
-        actor = keyed(ANN, "k", "merge")
+        actor = with_key(ANN, "k", "merge")
         head = await merge(repository, "dev", "main", actor=actor)
         await delete_branch(repository, "dev", "main", actor=ANN)
         assert await merge(repository, "dev", "main", actor=actor) == head
@@ -111,11 +113,13 @@ def test_a_held_key_is_not_forgotten() -> None:
         def draw() -> str:
             return lake.ids.idempotency_key(lake.clock.wall())
 
-        held, plain, own = (keyed(ANN, draw(), name) for name in ("held", "plain", "own"))
+        held, plain, own = (with_key(ANN, draw(), name) for name in ("held", "plain", "own"))
         await hold_key(repository, held)
         await hold_key(repository, held)  # begun again after a kill
         numbers = iter(range(3 * KEPT_PER_USER))
-        others = [create_tag(repository, f"t{next(numbers)}", "main", actor=keyed(ANN, draw(), "t")) for _ in range(8)]
+        others = [
+            create_tag(repository, f"t{next(numbers)}", "main", actor=with_key(ANN, draw(), "t")) for _ in range(8)
+        ]
         await asyncio.gather(*others)
         keys = repository.journal.tail.state.keys
         forget(keys, "ann")
@@ -124,7 +128,7 @@ def test_a_held_key_is_not_forgotten() -> None:
         with pytest.raises(Unknown, match="too old to tell"):
             await create_tag(repository, "plain", "main", actor=plain)
         assert isinstance(own, KeyedActor)
-        new = keyed(ANN, own.key, "own", is_new=True)
+        new = with_key(ANN, own.key, "own", is_new=True)
         await create_tag(repository, "own", "main", actor=new)  # a clock that is behind stops nobody
         assert (await repository.refs())[0].find_tag("own")
 
@@ -138,7 +142,7 @@ def forget(keys: Any, user: str) -> None:
 
 
 def test_pieces_of_a_request_have_keys_of_their_own() -> None:
-    actor = keyed(ANN, Ids().idempotency_key(1_700_000_000_000_000), "manage")
+    actor = with_key(ANN, Ids().idempotency_key(1_700_000_000_000_000), "manage")
     assert isinstance(actor, KeyedActor)
     one, other = part_of(actor, "one"), part_of(actor, "other")
     assert isinstance(one, KeyedActor) and isinstance(other, KeyedActor)

@@ -139,7 +139,7 @@ def test_refused_on_staged_changes() -> None:
 def test_a_branch_that_moved_meanwhile_is_replayed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         repo = await parted()
-        replay = module._replayed
+        replay = module._replay_commits
         rounds = 0
 
         async def slow(*words: object) -> object:
@@ -149,7 +149,7 @@ def test_a_branch_that_moved_meanwhile_is_replayed_again(monkeypatch: pytest.Mon
                 await repo.write("dev", "late=1", "late")
             return await replay(*words)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(module, "_replayed", slow)
+        monkeypatch.setattr(module, "_replay_commits", slow)
         done = await rebased(repo)
         assert rounds == 2
         assert done.replayed == 3

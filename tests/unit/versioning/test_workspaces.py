@@ -54,8 +54,8 @@ def test_the_id_is_the_number_of_the_opening_event_and_a_tail() -> None:
         assert workspace.ref == f"main+{workspace.id}"
         with pytest.raises(NotFound, match="no branch 'other'"):
             await opened(repository, "other")
-        assert [each.id for each in await registry.opened(repository)] == [workspace.id]
-        assert await registry.opened(repository, "dev") == []
+        assert [each.id for each in await registry.open_workspaces(repository)] == [workspace.id]
+        assert await registry.open_workspaces(repository, "dev") == []
 
     run(play())
 
@@ -224,7 +224,7 @@ def test_a_dropped_workspace_is_closed_and_its_files_are_left() -> None:
             with pytest.raises(Refused, match="was dropped"):
                 await work
         assert await repository.store.get(f"{repository.repository.id}/workspaces/{workspace.id}/x") == b"1"
-        assert await registry.opened(repository) == []
+        assert await registry.open_workspaces(repository) == []
 
     run(play())
 

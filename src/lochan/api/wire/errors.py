@@ -79,14 +79,14 @@ def _plain(value: Any) -> Any:
 
 def error_of(body: ErrorBody, status: int) -> LochanError:
     """The error that a server has told of."""
-    made = _made(body, status)
+    made = _decode_error(body, status)
     if "conflicts" in body.details:
         made.conflicts = tuple(msgspec.convert(body.details["conflicts"], list[Conflict]))  # type: ignore[attr-defined]
         made.count = body.details.get("count", 0)  # type: ignore[attr-defined]
     return made
 
 
-def _made(body: ErrorBody, status: int) -> LochanError:
+def _decode_error(body: ErrorBody, status: int) -> LochanError:
     kind: Any = _class_of(body, status)
     details = body.details
     made: LochanError
@@ -125,7 +125,7 @@ def _class_of(body: ErrorBody, status: int) -> type[LochanError]:
     return _BY_STATUS.get(status, lambda: errors.LochanError)()
 
 
-def _denied() -> type[LochanError]:
+def _denied_class() -> type[LochanError]:
     from lochan.access.rights import Denied
 
     return Denied
@@ -134,7 +134,7 @@ def _denied() -> type[LochanError]:
 # Of an answer that tells no class: of a proxy, or of the server before it knows the verb.
 _BY_STATUS: Mapping[int, Callable[[], type[LochanError]]] = {
     400: lambda: errors.Invalid,
-    401: _denied,
+    401: _denied_class,
     403: lambda: errors.Refused,
     404: lambda: errors.NotFound,
     408: lambda: errors.Transient,

@@ -20,7 +20,7 @@ from lochan.versioning.lineage import (
     lineage_metadata,
     parsed_inputs,
     trace,
-    untraced,
+    without_trace,
 )
 
 HEADER_BYTES_MAX = 6_000  # what proxies let pass, with room for the others
@@ -31,12 +31,12 @@ def request_header() -> str:
     """Empty: there is nothing to say. A trace that has read nothing yet is said too, so that answers say what they
     read. Too many inputs are told as their commits, or else only counted."""
     found = lineage_metadata()
-    text = _encoded(found) if found or current() is not None else ""
+    text = _encode(found) if found or current() is not None else ""
     if len(text) > HEADER_BYTES_MAX:
         whole = tuple(dict.fromkeys(each._replace(path="") for each in inputs_of(found)))
-        text = _encoded({**found, INPUTS: inputs_text(whole)})
+        text = _encode({**found, INPUTS: inputs_text(whole)})
     if len(text) > HEADER_BYTES_MAX:
-        text = _encoded({**found, INPUTS: msgspec.json.encode([{"left_out": len(inputs_of(found))}]).decode()})
+        text = _encode({**found, INPUTS: msgspec.json.encode([{"left_out": len(inputs_of(found))}]).decode()})
     return text
 
 
@@ -45,23 +45,23 @@ def begun_trace() -> Trace | None:
     return current()
 
 
-def continued(found: Trace | None) -> AbstractContextManager[object]:
+def continue_trace(found: Trace | None) -> AbstractContextManager[object]:
     """The same, on another thread."""
-    return untraced() if found is None else trace(found)
+    return without_trace() if found is None else trace(found)
 
 
 def answer_header(read: Sequence[LineageInput]) -> str:
-    text = _encoded({INPUTS: inputs_text(tuple(read))})
+    text = _encode({INPUTS: inputs_text(tuple(read))})
     if len(text) > HEADER_BYTES_MAX:
-        text = _encoded({INPUTS: inputs_text(tuple(dict.fromkeys(each._replace(path="") for each in read)))})
+        text = _encode({INPUTS: inputs_text(tuple(dict.fromkeys(each._replace(path="") for each in read)))})
     return text if len(text) <= HEADER_BYTES_MAX else ""
 
 
-def _encoded(found: Mapping[str, str]) -> str:
+def _encode(found: Mapping[str, str]) -> str:
     return urlsafe_b64encode(msgspec.json.encode(dict(found))).decode()
 
 
-def decoded(header: str) -> Trace | None:
+def decode_trace(header: str) -> Trace | None:
     """None: there is none, or it cannot be read. A client can write anything into a commit's metadata anyway; here
     only what is lineage is taken."""
     if not header or len(header) > 4 * HEADER_BYTES_MAX:

@@ -53,7 +53,7 @@ class RightsGuard:
         about = CallResources(call)
         try:
             if not await self._allows(call, about):
-                raise _denied(call)
+                raise _denied_error(call)
             _check_local(call)
             _limit_engine(call)
             if any(each.endswith(f" {SOURCES}") for each in call.verb.needs):
@@ -145,7 +145,7 @@ def _allows(rights: Rights, needed: Right) -> bool:
     return rights.allow(needed.action, needed.resource)
 
 
-def _denied(call: VerbCall) -> Denied:
+def _denied_error(call: VerbCall) -> Denied:
     """In words that only repeat what the caller has said."""
     verb, handle = call.verb, call.handle
     where = getattr(handle, "repository_name", "") or getattr(handle, "name", "")

@@ -95,14 +95,14 @@ class Audited:
     @asynccontextmanager
     async def around(self, call: VerbCall) -> AsyncIterator[Passed]:
         try:
-            yield _unchanged
+            yield _identity
         except BaseException as error:
             self._write(_audit_line(call, error))
             raise
         self._write(_audit_line(call, None))
 
 
-async def _unchanged(value: Any) -> Any:
+async def _identity(value: Any) -> Any:
     return value
 
 

@@ -52,8 +52,8 @@ def create_key_command(
     user: str, id: str | None, secret: str | None, only: tuple[str, ...], lasts: str | None, form: str
 ) -> None:
     """Create an access key for USER. The secret is shown now, and never again."""
-    id = _given(id, "id")
-    secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
+    id = _require_text(id, "id")
+    secret = _require_text(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
     from lochan.api.access import limit_patterns
 
     limits, lasts_s = limit_patterns(only), _seconds("--for", lasts) if lasts else 0.0
@@ -73,7 +73,7 @@ def _seconds(option: str, text: str) -> float:
     return 86_400.0 * int(days) if text != days and days.isdecimal() and len(days) < 7 else seconds(option, text)
 
 
-def _given(text: str | None, what: str) -> str:
+def _require_text(text: str | None, what: str) -> str:
     """Refuses an empty text: it is an unset variable of a script, and does not ask for a new one."""
     if text == "":
         raise Invalid(f"the {what} that was given is empty", hint="leave it out to get a new one")

@@ -74,10 +74,10 @@ def _own() -> dict[str, Any]:
 def _all() -> list[dict[str, Any]]:
     folder = place.folder()
     notes = sorted(Path(folder).glob("companion-*.lock")) if folder is not None else []
-    return [each for each in map(_noted, notes) if each is not None]
+    return [each for each in map(_read_note, notes) if each is not None]
 
 
-def _noted(file: Path) -> dict[str, Any] | None:
+def _read_note(file: Path) -> dict[str, Any] | None:
     """What a companion says of itself. None: nobody holds the lock, and so there is none."""
     from lochan.cli.companion.memory import resident_bytes
 

@@ -77,7 +77,7 @@ def ask() -> None:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HELD)
     try:
-        pidfd = _begun(connection, path, streams, [int(each) for each in blocked])
+        pidfd = _begin(connection, path, streams, [int(each) for each in blocked])
         if pidfd is not None:
             _forward(pidfd)
     finally:
@@ -87,7 +87,7 @@ def ask() -> None:
     connection.close()
 
 
-def _begun(connection: _socket.socket, path: str, streams: list[int], blocked: list[int]) -> int | None:
+def _begin(connection: _socket.socket, path: str, streams: list[int], blocked: list[int]) -> int | None:
     """A descriptor of the process that has begun to run the command; None: nobody has."""
     folder = -1
     try:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from lochan.cli.output.objects import object_record
-from lochan.cli.output.progress import counted, progress
+from lochan.cli.output.progress import count_progress, progress
 from lochan.cli.output.records import printable, show_record, size
 from lochan.cli.target import Target, Uri, folder, last_name, object_uri, prefix_uri, work_on, writable, writable_at
 from lochan.cli.verb import verb
@@ -42,7 +42,7 @@ def cp_command(
         into = writable_at(target.lake, other)
         within = one.repository == other.repository
         if recursive:
-            shown = counted("looking for the bytes", "files", visible=form != "json")
+            shown = count_progress("looking for the bytes", "files", visible=form != "json")
             with shown if within else progress("copying", None, visible=form != "json") as advance:
                 return (await into.copy_folder(target.ref, one.path, other.path, progress=advance)).as_json()
         total = None if within else (await target.ref.stat(one.path)).size

@@ -9,7 +9,7 @@ import click
 from lochan.cli.error_boundary import print_message
 from lochan.cli.options import confirm, notes, yes_option
 from lochan.cli.output.progress import progress
-from lochan.cli.output.records import counted, printable, show_answer, show_record, size
+from lochan.cli.output.records import count_noun, printable, show_answer, show_record, size
 from lochan.cli.target import Target, folder, object_uri, prefix_uri, work_on, writable
 from lochan.cli.verb import verb
 from lochan.errors import NotFound
@@ -70,7 +70,7 @@ def upload_command(
         skipped = {"skipped": done.skipped} if resume else {}
         show_record({"objects": done.objects, "bytes": done.bytes, **skipped}, form)
     else:
-        what = printable(files[0].path) if len(files) == done.objects == 1 else counted(done.objects, "object")
+        what = printable(files[0].path) if len(files) == done.objects == 1 else count_noun(done.objects, "object")
         there = f", {done.skipped:,} already there" if resume else ""
         click.echo(f"uploaded {what} ({size(done.bytes)}){there}")
 

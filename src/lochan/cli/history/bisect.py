@@ -42,7 +42,7 @@ def start_command(good: str, bad: str, form: str) -> None:
             raise AlreadyExists(
                 f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {quote(name)}` ends it first"
             )
-        await _go_on(target, file, await _begun(target, one, other), form)
+        await _go_on(target, file, await _begin(target, one, other), form)
 
     work_on(one, work)
 
@@ -82,7 +82,7 @@ def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     one, other = _two_refs(good, bad)
 
     async def work(target: Target) -> None:
-        now = await _search(target, await _begun(target, one, other), words)
+        now = await _search(target, await _begin(target, one, other), words)
         _show_step(one.repository, now, form)
         if len(now.candidates) > 1:
             raise Invalid(f"the first bad commit is one of {len(now.candidates)}, and all between were skipped")
@@ -148,7 +148,7 @@ def _mark(text: str, what: str, form: str) -> None:
     work_on(uri, work)
 
 
-async def _begun(target: Target, good: Uri, bad: Uri) -> Marks:
+async def _begin(target: Target, good: Uri, bad: Uri) -> Marks:
     fine = (await target.repository.ref(good.ref).resolve()).id
     return Marks((await target.repository.ref(bad.ref).resolve()).id, (fine,))
 

@@ -96,7 +96,7 @@ def diff_command(
         from lochan.cli.output.record_stream import as_records, show_stream
 
         if rolled:
-            records = _rolled_up(target, other, prefix, three_dot, delimiter or "/", depth or 1)
+            records = _folder_counts(target, other, prefix, three_dot, delimiter or "/", depth or 1)
             await show_stream(records, form, columns=_ROLLED, cells=_ROLLED_CELLS)
         elif other is None:
             await _show_staged(target, prefix, form)
@@ -170,7 +170,7 @@ async def _count(target: Target, other: Uri | None, prefix: str, three_dot: bool
     return await target.ref.diff_count(other.ref, prefix=prefix, three_dot=three_dot)
 
 
-async def _rolled_up(
+async def _folder_counts(
     target: Target, other: Uri | None, prefix: str, three_dot: bool, delimiter: str, depth: int
 ) -> Records:
     if other is None:

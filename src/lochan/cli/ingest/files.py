@@ -9,7 +9,7 @@ from lochan.api.local_files import place_url
 from lochan.cli.ingest.lakefs import LakefsOptions, import_from_lakefs, lakefs_options
 from lochan.cli.options import notes
 from lochan.cli.output.objects import listing_conflicts
-from lochan.cli.output.progress import counted
+from lochan.cli.output.progress import count_progress
 from lochan.cli.output.records import SHORT, printable, show_record, size, size_cell
 from lochan.cli.target import Target, Uri, folder, on_branch, prefix_uri, work_on
 from lochan.cli.verb import verb
@@ -126,7 +126,7 @@ def import_command(
     sources = list(_import_sources(source, uri, paths, inventory_of(inventory, verify)))
 
     async def work(at: Target) -> dict[str, Any]:
-        with counted("listing", "files", visible=form != "json") as seen:
+        with count_progress("listing", "files", visible=form != "json") as seen:
             if dry_run:
                 return (await at.branch.try_import(sources, engine=chosen, progress=seen)).as_json()
             async with listing_conflicts(form):
@@ -186,7 +186,7 @@ def commit_command(
 
     async def work(at: Target) -> dict[str, Any]:
         found = ingest_source(source, uri, inventory_of(inventory, verify))
-        with counted("listing", "files", visible=form != "json") as seen:
+        with count_progress("listing", "files", visible=form != "json") as seen:
             async with listing_conflicts(form):
                 done = await at.branch.ingest(found, options, keep_removed=keep_removed, engine=chosen, progress=seen)
         return done.as_json()
@@ -216,7 +216,7 @@ def diff_command(
         from lochan.cli.output.record_stream import as_records, show_stream
 
         cells = {"before": size_cell, "after": size_cell}
-        with counted("listing", "files", visible=form != "json") as seen:
+        with count_progress("listing", "files", visible=form != "json") as seen:
             found = ingest_source(source, uri, inventory_of(inventory, verify))
             changes = at.branch.ingest_diff(found, keep_removed=keep_removed, engine=chosen, progress=seen)
             await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from lochan.cli.output.progress import counted
-from lochan.cli.output.records import counted as plural
+from lochan.cli.output.progress import count_progress
+from lochan.cli.output.records import count_noun as plural
 from lochan.cli.output.records import printable, show_record, size
 from lochan.errors import Invalid, NotFound
 
@@ -66,7 +66,7 @@ def import_from_lakefs(url: str, options: LakefsOptions, *, others: Sequence[str
 
     async def work(lake: "Lake") -> None:
         for name in names or await _all(lake, source):
-            with counted(f"importing {printable(name)}", "commits", visible=form != "json") as landed:
+            with count_progress(f"importing {printable(name)}", "commits", visible=form != "json") as landed:
                 done = await lake.import_lakefs(
                     source,
                     name,
@@ -89,7 +89,7 @@ async def _all(lake: "Lake", source: "LakefsSource") -> list[str]:
 
 def _keys() -> tuple[str, str]:
     """Raises Invalid."""
-    found = dict(_configured())
+    found = dict(_lakectl_settings())
     access = os.environ.get(_ACCESS) or found.get("access_key_id")
     secret = os.environ.get(_SECRET) or found.get("secret_access_key")
     if not access or not secret:
@@ -97,7 +97,7 @@ def _keys() -> tuple[str, str]:
     return access, secret
 
 
-def _configured() -> Iterator[tuple[str, str]]:
+def _lakectl_settings() -> Iterator[tuple[str, str]]:
     """What the file of lakectl says. Raises Invalid."""
     import yaml
 

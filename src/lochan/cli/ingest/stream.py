@@ -8,7 +8,7 @@ import click
 
 from lochan.cli.error_boundary import print_message
 from lochan.cli.options import notes, seconds, size_bytes
-from lochan.cli.output.records import SHORT, counted, printable, show_line, size
+from lochan.cli.output.records import SHORT, count_noun, printable, show_line, size
 from lochan.cli.pool.load import FORMATS, say_unparsed
 from lochan.cli.target import Target, Uri, branch_uri, work_on
 from lochan.cli.verb import verb
@@ -263,13 +263,13 @@ class BatchPrinter:
         if batch.again:
             click.echo(f"batch {number}: had landed before, commit {batch.commit[:SHORT]}")
         elif batch.commit:
-            rows = f"{counted(batch.rows, 'row')}, {size(batch.size_bytes)}"
+            rows = f"{count_noun(batch.rows, 'row')}, {size(batch.size_bytes)}"
             click.echo(f"batch {number}: {rows}, commit {batch.commit[:SHORT]}")
 
     def end(self) -> None:
         if self._form != "json":
             many = f"{self._commits} commit{'' if self._commits == 1 else 's'}"
-            click.echo(f"stopped: {counted(self._rows, 'row')} into {printable(str(self._target))} by {many}")
+            click.echo(f"stopped: {count_noun(self._rows, 'row')} into {printable(str(self._target))} by {many}")
 
 
 def _record(number: int, batch: "StreamBatch") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from lochan.cli.error_boundary import print_message
 from lochan.cli.ingest.files import ingest_source, ingest_uri
 from lochan.cli.ingest.stream import stop_requests
 from lochan.cli.options import seconds
-from lochan.cli.output.records import SHORT, counted, show_line, size
+from lochan.cli.output.records import SHORT, count_noun, show_line, size
 from lochan.cli.target import Target, work_on
 from lochan.cli.verb import verb
 
@@ -100,9 +100,9 @@ def _show(made: "WatchBatch", form: str) -> None:
         return
     if made.unread:
         print_message(
-            f"{counted(made.unread, 'line')} could not be read as events", "the next comparison makes up for it"
+            f"{count_noun(made.unread, 'line')} could not be read as events", "the next comparison makes up for it"
         )
-    what = "compared all" if made.events is None else counted(made.events, "event")
+    what = "compared all" if made.events is None else count_noun(made.events, "event")
     if made.commit is None:
         click.echo(f"{what}: nothing had changed")
         return

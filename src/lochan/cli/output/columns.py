@@ -56,7 +56,7 @@ def _echo_titles(titles: Sequence[str], widths: Sequence[int]) -> None:
 def _echo_pages(pages: Sequence[Sequence[pa.Array]], widths: Sequence[int]) -> None:
     for page in pages:
         padded = [pc.utf8_rpad(each, width) for each, width in zip(page[:-1], widths, strict=False)]
-        _echo(_joined(*padded, page[-1], between="  ", behind="\n"))
+        _echo(_join(*padded, page[-1], between="  ", behind="\n"))
 
 
 async def show_tables(tables: AsyncIterable[pa.Table], *, columns: Sequence[str], cells: Cells | None = None) -> None:
@@ -104,7 +104,7 @@ def echo_json(table: pa.Table, indent: int = 0) -> None:
         pieces: list[pa.Array | str] = []
         for at, name in enumerate(part.schema.names):
             pieces += [f'{", " if at else "{"}"{name}": ', _json(part.column(name))]
-        rows = _joined(*pieces, between="", behind=f"}},{begin}")
+        rows = _join(*pieces, between="", behind=f"}},{begin}")
         _echo(("," if number else "[") + begin + rows[: -len(f",{begin}")])
     _echo("\n" + " " * indent + "]" if len(table) else "[]")
 
@@ -144,7 +144,7 @@ def _page(part: pa.RecordBatch, cells: Cells) -> list[pa.Array]:
 def _text(column: pa.Array) -> pa.Array:
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "yes", "no")
-    return _escaped(column, column, printable)
+    return _escape(column, column, printable)
 
 
 def _json(column: pa.Array) -> pa.Array:
@@ -152,10 +152,10 @@ def _json(column: pa.Array) -> pa.Array:
         return pc.fill_null(column.cast(pa.string()), "null")
     plain = pc.replace_substring(pc.replace_substring(column, "\\", "\\\\"), '"', '\\"')
     quoted = pc.binary_join_element_wise('"', plain, '"', "")
-    return _escaped(column, quoted, lambda text: json_text(text, indent=None))
+    return _escape(column, quoted, lambda text: json_text(text, indent=None))
 
 
-def _escaped(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> pa.Array:
+def _escape(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> pa.Array:
     """`plain`, except for the few that hold a character that must not be shown."""
     rows = np.flatnonzero(~pc.ascii_is_printable(column).to_numpy(zero_copy_only=False))
     rows = rows[pc.match_substring_regex(column.take(pa.array(rows)), _COMMANDING).to_numpy(zero_copy_only=False)]
@@ -165,7 +165,7 @@ def _escaped(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) ->
     return pc.replace_with_mask(plain, _mask(rows, len(plain)), texts)
 
 
-def _joined(*pieces: pa.Array | str, between: str, behind: str) -> str:
+def _join(*pieces: pa.Array | str, between: str, behind: str) -> str:
     """All rows of the pieces, end to end."""
     rows = pc.binary_join_element_wise(pc.binary_join_element_wise(*pieces, between), behind, "")
     _, offsets, data = rows.buffers()

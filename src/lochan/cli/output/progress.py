@@ -96,7 +96,7 @@ class StageBar:
 
 
 @contextmanager
-def counted(title: str, what: str, *, visible: bool) -> Iterator[Advance]:
+def count_progress(title: str, what: str, *, visible: bool) -> Iterator[Advance]:
     """The same for work whose end nobody knows: so many, and so many a second."""
     if not visible or not sys.stderr.isatty():
         yield lambda count: None

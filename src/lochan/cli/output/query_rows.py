@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from lochan.cli.output.records import counted, printable, size
+from lochan.cli.output.records import count_noun, printable, size
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show_stats(stats: "Stats") -> None:
     lines = [
         f"rows      {stats.rows:,}",
         f"read      {stats.objects_read:,} of {stats.objects:,} objects, {size(stats.bytes_read)} of "
-        f"{size(stats.bytes)}, {counted(stats.rows_read, 'row')}",
+        f"{size(stats.bytes)}, {count_noun(stats.rows_read, 'row')}",
         *(f"skipped   {each.objects:,} objects, {size(each.bytes)}: {printable(each.why)}" for each in stats.skipped),
         f"engine    {stats.engine}, {stats.seconds:.3f} s",
     ]

@@ -68,7 +68,7 @@ def show_line(record: Record) -> None:
     _echo_json(record, indent=None)
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """`1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 

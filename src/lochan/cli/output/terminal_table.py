@@ -22,7 +22,7 @@ def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bo
     console = _console()
     natural = [max(map(cell_len, column)) for column in zip(*([] if begun else [titles]), *rows, strict=True)]
     prose = [any(map(_has_words, column)) for column in zip(*rows, strict=True)] or [False] * len(natural)
-    widths = fitted(natural, prose, console.width)
+    widths = fit_widths(natural, prose, console.width)
     if widths is None:
         _echo_blocks(console, titles, rows)
     else:
@@ -50,7 +50,7 @@ class TableLines:
         console = _console()
         self._natural = [max(width, cell_len(text)) for width, text in zip(self._natural, row, strict=True)]
         self._prose = [before or _has_words(text) for before, text in zip(self._prose, row, strict=True)]
-        widths = fitted(self._natural, self._prose, console.width)
+        widths = fit_widths(self._natural, self._prose, console.width)
         if widths is None:
             _echo_blocks(console, self._titles, [row])
         else:
@@ -64,7 +64,7 @@ def _console() -> Console:
     return Console(file=sys.stdout, width=size.columns, height=size.lines)
 
 
-def fitted(natural: Sequence[int], prose: Sequence[bool], width: int) -> list[int] | None:
+def fit_widths(natural: Sequence[int], prose: Sequence[bool], width: int) -> list[int] | None:
     """How wide each column may be. Those of several words give way first, and of them the widest: an id or a time that
     is broken can no longer be copied. None where even the narrowest do not fit."""
     room = width - _GAP * (len(natural) - 1)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, commit_message, commit_options, job_options, time
-from lochan.cli.output.records import SHORT, counted, show_record, size
+from lochan.cli.output.records import SHORT, count_noun, show_record, size
 from lochan.cli.target import Target, branch_uri, work_on
 from lochan.cli.verb import verb
 from lochan.without_pandas import without_pandas
@@ -75,11 +75,11 @@ def compact_command(
         show_record(record, form)
     elif dry_run:
         for group in record["groups"]:
-            count = f"{counted(group['objects'], 'object')}, {counted(group['rows'], 'row')}"
+            count = f"{count_noun(group['objects'], 'object')}, {count_noun(group['rows'], 'row')}"
             click.echo(f"{count}, {size(group['bytes'])}: {group['why']}")
     else:
         click.echo(
-            f"compacted {record['before']} data objects into {record['after']}: {counted(record['rows'], 'row')}, "
+            f"compacted {record['before']} data objects into {record['after']}: {count_noun(record['rows'], 'row')}, "
             f"{size(record['bytes_before'])} into {size(record['bytes_after'])}, commit {record['head'][:SHORT]}"
         )
 

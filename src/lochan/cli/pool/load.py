@@ -11,7 +11,7 @@ import click
 from lochan.cli.error_boundary import about_repository, print_message
 from lochan.cli.options import JobOptions, commit_message, commit_options, job_options
 from lochan.cli.output.progress import StageBar, progress
-from lochan.cli.output.records import SHORT, counted, printable, show_record, size
+from lochan.cli.output.records import SHORT, count_noun, printable, show_record, size
 from lochan.cli.target import Uri, branch_uri, on_branch
 from lochan.cli.user_state import in_use
 from lochan.cli.verb import verb
@@ -172,8 +172,8 @@ def _show(loaded: "LoadResult", uri: Uri, on_error: str, form: str) -> None:
         done = "kept as rows with _error" if on_error == "keep" else "left out"
         print_message(f"{loaded.faults:,} line{' was' if loaded.faults == 1 else 's were'} no row, and {done}")
     say_unparsed(loaded.unparsed_times)
-    objects = counted(len(loaded.objects), "object")
+    objects = count_noun(len(loaded.objects), "object")
     click.echo(
-        f"loaded {counted(loaded.rows, 'row')} into {printable(str(uri))}: {objects}, {size(loaded.bytes)}, "
+        f"loaded {count_noun(loaded.rows, 'row')} into {printable(str(uri))}: {objects}, {size(loaded.bytes)}, "
         f"commit {loaded.commit[:SHORT]}"
     )

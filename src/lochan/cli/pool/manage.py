@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.options import JobOptions, job_options
-from lochan.cli.output.records import cell, counted, show_line, size
+from lochan.cli.output.records import cell, count_noun, show_line, size
 from lochan.cli.request_key import changes_nothing, is_repeated
 from lochan.cli.target import repository_uri
 from lochan.cli.verb import verb
@@ -164,7 +164,7 @@ def _line(step: "Step") -> str:
     made = step.compacted
     if made is not None:
         return (
-            f"{cell(where)}: compacted {made.before} data objects into {made.after}: {counted(made.rows, 'row')}, "
+            f"{cell(where)}: compacted {made.before} data objects into {made.after}: {count_noun(made.rows, 'row')}, "
             f"{size(made.bytes_before)} into {size(made.bytes_after)}"
         )
     return f"{cell(where)}: {step.outcome}{failed}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.output.records import SHORT, counted, printable, show_answer
+from lochan.cli.output.records import SHORT, count_noun, printable, show_answer
 from lochan.cli.target import Target, repository_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid, from_os_error
@@ -53,7 +53,7 @@ def resolve_command(
     The versions of a path are ours (the target's), theirs (the source's) and base (as it was before both). What is
     chosen becomes a commit on the source: the target is merged into it.
     """
-    choices = [*map(_taken, takes), *map(_read, files)]
+    choices = [*map(_parse_resolution, takes), *map(_read, files)]
 
     async def work(target: Target) -> str | None:
         found = target.repository.pull(pull)
@@ -72,11 +72,11 @@ def resolve_command(
 
     head = work_on(repository_uri(repository), work)
     if head is not None:
-        text = f"resolved {counted(len(choices), 'conflict')} of pull request {printable(pull)}: {head[:SHORT]}"
+        text = f"resolved {count_noun(len(choices), 'conflict')} of pull request {printable(pull)}: {head[:SHORT]}"
         show_answer({"head": head}, form, text)
 
 
-def _taken(text: str) -> "Resolution":
+def _parse_resolution(text: str) -> "Resolution":
     from lochan.api.pull_results import Resolution
 
     path, _, version = text.rpartition("=")

@@ -42,12 +42,12 @@ class DeleteCommit(NamedTuple):
     objects: int  # that were dropped or rewritten
 
 
-async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> DeleteCommit:
+async def _earlier_deletion(repository: OpenRepository, before: CarriedOut) -> DeleteCommit:
     landed = await committed_objects(repository, before)
     return DeleteCommit(landed.commit, landed.rows_removed - landed.rows_added, len(landed.removed))
 
 
-@once(_deleted_first)
+@once(_earlier_deletion)
 async def delete_where(
     repository: OpenRepository,
     branch: str,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.engines.duckdb.files import Files, gone_error
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.repository_files import copied
+from lochan.engines.duckdb.repository_files import copy_body
 from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
@@ -52,14 +52,14 @@ async def diff_rows(
                 sides, side, sides.entries[side], repository.reader, files, Path(session.folder)
             )
         ]
-        compared = partial(_compared, session, sides, parts, half, sample)
+        compared = partial(_compare, session, sides, parts, half, sample)
         return await run_on_thread(compared, session)
     except BaseException:
         session.close()
         raise
 
 
-def _compared(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limits: Limits, sample: int) -> RowDiff:
+def _compare(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limits: Limits, sample: int) -> RowDiff:
     find(session, _batches(session, sides, parts, limits), keyed=bool(sides.keys))
     check_keys(sides, session.execute(statements.wrong(FOUND)))
     counts = dict(session.execute(statements.counts(FOUND)))
@@ -143,7 +143,8 @@ async def place_parts(
     if not sides.is_pool:
         bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
         return [
-            RowPart(side, entry, await copied(reader, entry, body)) for entry, body in zip(entries, bodies, strict=True)
+            RowPart(side, entry, await copy_body(reader, entry, body))
+            for entry, body in zip(entries, bodies, strict=True)
         ]
     objects = [_data_object(entry, sides, side) for entry in entries]
     paths = await files.place(objects, str(folder), recheck=True)

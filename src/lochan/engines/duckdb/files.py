@@ -67,7 +67,7 @@ def files_of(
 ) -> Files:
     """Without a cache, copies are made for each query. Without `verified`, the results of checks stay in this
     process."""
-    verified = verified or _verified_here(store.url)
+    verified = verified or _own_verified_files(store.url)
     if store.url.startswith("file://"):
         return LocalFiles(unquote(store.url.removeprefix("file://")), verified)
     from lochan.engines.duckdb.copies import CopiedFiles
@@ -76,7 +76,7 @@ def files_of(
 
 
 @cache
-def _verified_here(url: str) -> VerifiedFiles:
+def _own_verified_files(url: str) -> VerifiedFiles:
     return VerifiedFiles(url, SystemClock())
 
 

@@ -58,7 +58,7 @@ class Instance:
 
         self.alike = options.alike
         self.folder = scratch.make_folder(options.temp)  # its own, removed with it
-        chosen = _chosen(options, self.folder)
+        chosen = _settings(options, self.folder)
         try:
             spare = _take_spare()
             self.root = duckdb.connect(":memory:", config={**_ALWAYS, **chosen}) if spare is None else spare
@@ -154,7 +154,7 @@ def _take_spare() -> DuckDBPyConnection | None:
     return spare
 
 
-def _chosen(options: InstanceOptions, folder: str) -> dict[str, str]:
+def _settings(options: InstanceOptions, folder: str) -> dict[str, str]:
     limits = options.limits
     chosen = {
         "memory_limit": f"{limits.memory_bytes}B",
@@ -175,17 +175,17 @@ def _changes(chosen: dict[str, str]) -> list[str]:
     """What makes an instance that was opened without threads one that was opened with these."""
     defaults = [f"RESET GLOBAL {name}" for name in _WITHOUT_THREADS if name not in chosen]
     others = {name: value for name, value in chosen.items() if _WITHOUT_THREADS.get(name) != value}
-    return [*defaults, *(f"SET GLOBAL {name} = {_quoted(value)}" for name, value in others.items())]
+    return [*defaults, *(f"SET GLOBAL {name} = {_quote(value)}" for name, value in others.items())]
 
 
 def _restrictions(folders: Sequence[str] | None) -> list[str]:
     lock = "SET lock_configuration = true"
     if folders is None:
         return [lock]
-    listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
+    listed = ", ".join(_quote(folder.rstrip("/") + "/") for folder in folders)
     return [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false", lock]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

@@ -36,15 +36,15 @@ class Cancelled(Refused):
 
 def out_of_memory(limits: Limits) -> LimitReached:
     # DuckDB does not report which of the two was exceeded.
-    disk = "" if limits.spill_bytes is None else f" and {shown(limits.spill_bytes)} on the disk"
+    disk = "" if limits.spill_bytes is None else f" and {format_size(limits.spill_bytes)} on the disk"
     return LimitReached(
-        f"the query needs more than its {shown(limits.memory_bytes)} of memory{disk}",
+        f"the query needs more than its {format_size(limits.memory_bytes)} of memory{disk}",
         hint="allow more with --memory, or read less: fewer columns, a filter, no long lists",
     )
 
 
 def out_of_disk(limits: Limits, reason: str) -> LimitReached:
-    room = "" if limits.spill_bytes is None else f" of {shown(limits.spill_bytes)}"
+    room = "" if limits.spill_bytes is None else f" of {format_size(limits.spill_bytes)}"
     return LimitReached(
         f"the query has filled its disk space{room} for data that does not fit into memory: {reason}",
         hint="free disk space, or allow more memory with --memory",
@@ -75,11 +75,11 @@ async def in_time(limits: Limits) -> AsyncIterator[None]:
         raise out_of_time(limits) from error
 
 
-def cancelled() -> Cancelled:
+def cancelled_error() -> Cancelled:
     return Cancelled("the query was cancelled", hint="nothing was changed")
 
 
-def shown(count: int) -> str:
+def format_size(count: int) -> str:
     """A size for people."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:

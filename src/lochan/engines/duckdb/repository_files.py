@@ -69,7 +69,7 @@ async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIte
         after = page.next
 
 
-async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
+async def copy_body(reader: BodyReader, entry: Entry, file: Path) -> Path:
     """Raises Gone, Corrupt, and other errors of reading a body."""
     with file.open("wb") as sink:
         async with aclosing(reader.read(entry)) as pieces:
@@ -84,7 +84,7 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
     columns = path_columns(entry.path for entry in entries)
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
         for entry in entries:
-            file = await copied(reader, entry, folder / "body")
+            file = await copy_body(reader, entry, folder / "body")
             await run_on_thread(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
             file.unlink()
         objects = decoded.objects()

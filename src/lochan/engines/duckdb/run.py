@@ -99,7 +99,7 @@ async def start(
         for name, table in scans.tables.items():
             session.register(name, table)
         placed = placed_objects(scans, paths, missing)
-        return Run(session, work, sql, _streamed(session, sql, partial(files.failure, placed)), missing)
+        return Run(session, work, sql, _stream(session, sql, partial(files.failure, placed)), missing)
     except BaseException:
         session.close()
         raise
@@ -154,7 +154,7 @@ def placed_objects(
     return [each for each in placed if each.object.sha256]
 
 
-def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
+def _stream(session: DuckSession, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
     """Replaces an error of the engine by that of an object that is gone or damaged, which `why` returns."""
 
     def explained(error: Exception) -> Exception:

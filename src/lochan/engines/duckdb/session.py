@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from lochan.engines.duckdb.instances import Instance, InstanceOptions, Instances
-from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
+from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled_error, out_of_disk, out_of_memory, out_of_time
 from lochan.errors import Invalid, LochanError, Refused
 from lochan.query.dialects.decimals import refusal
 
@@ -78,7 +78,7 @@ class DuckSession:
 
     def cancel(self) -> None:
         """May be called from any thread or signal handler."""
-        self._interrupt(cancelled())
+        self._interrupt(cancelled_error())
 
     def execute(self, sql: str) -> list[Any]:
         """All rows, as Python values. For a few rows."""

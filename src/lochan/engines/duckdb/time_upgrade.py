@@ -40,7 +40,7 @@ class TimeUpgrade:
     def __init__(self, knowledge: Knowledge, times: Collection[Path]) -> None:
         self._knowledge = knowledge
         self._times = times
-        self._laid = {form: _laid(form, times) for form in knowledge.forms if not form.body}
+        self._laid = {form: _form_layout(form, times) for form in knowledge.forms if not form.body}
         if any(laid.fields for laid in self._laid.values()) and lay_out(self._all()).body:
             # With the additional columns, no single layout would hold them all.
             self._laid = {form: FormLayout(form.layout, form.laid_out) for form in self._laid}
@@ -95,7 +95,7 @@ class TimeUpgrade:
         return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER"
 
 
-def _laid(form: Form, times: Collection[Path]) -> FormLayout:
+def _form_layout(form: Form, times: Collection[Path]) -> FormLayout:
     fields = [path[0] for path in times if len(path) == 1 and form.may_say_times(path)]
     own = tuple(field for field in fields if column_of(form.layout, (field,), STRING))[:_FIELDS_MAX]
     if not own:

@@ -78,23 +78,23 @@ def _ident(keys: Sequence[Path], values: Sequence[pa.Array | None], count: int) 
         return pa.nulls(count, _TEXT)
     parts: list[Any] = []
     for number, (path, value) in enumerate(zip(keys, values, strict=True)):
-        parts += [("," if number else "{") + quoted(path_text(path)) + ":", value]
-    return _joined([*parts, "}"])
+        parts += [("," if number else "{") + quote_text(path_text(path)) + ":", value]
+    return _join([*parts, "}"])
 
 
 def _object(shape: Object, members: Iterable[Member], column: Column, count: int) -> pa.Array:
     by_name = {member.name: member for member in members}
     parts: list[Any] = []
     for name, type in sorted(shape.fields):
-        parts += [("," if parts else "{") + quoted(name) + ":", _value(type, by_name[name], column, count)]
-    return _joined([*parts, "}"]) if parts else _repeated("{}", count)
+        parts += [("," if parts else "{") + quote_text(name) + ":", _value(type, by_name[name], column, count)]
+    return _join([*parts, "}"]) if parts else _repeat("{}", count)
 
 
 def _value(type: Type, member: Member, column: Column, count: int) -> pa.Array:
     if type == NULL:
-        return _repeated("null", count)
+        return _repeat("null", count)
     if isinstance(type, Array) and type.of is None:
-        return _repeated("[]", count)
+        return _repeat("[]", count)
     made = _there(sure(type), member, column, count)
     return pc.fill_null(made, "null") if isinstance(type, Maybe) else made
 
@@ -113,9 +113,9 @@ def _there(type: str | Object | Array, member: Member, column: Column, count: in
     values = _whole(column(own.column))
     if kind == TIME:
         assert isinstance(type, str)
-        return _joined(['"', time_texts(values, type.partition(":")[2]), '"'])
+        return _join(['"', time_texts(values, type.partition(":")[2]), '"'])
     if kind == ARRAY:
-        return _lists(values, _sorted(own.element))
+        return _lists(values, _sort_names(own.element))
     return _floats(values) if kind == FLOAT else scalar_texts(values, kind).cast(_TEXT)
 
 
@@ -192,11 +192,11 @@ def _is_odd(value: Any) -> bool:
     return False
 
 
-def _sorted(type: Type | None) -> Type | None:
+def _sort_names(type: Type | None) -> Type | None:
     """Sorts the names in elements of lists too."""
     if isinstance(type, Object):
-        return Object(tuple((name, _sorted(each) or NULL) for name, each in sorted(type.fields)))
-    return Array(_sorted(type.of)) if isinstance(type, Array) else type
+        return Object(tuple((name, _sort_names(each) or NULL) for name, each in sorted(type.fields)))
+    return Array(_sort_names(type.of)) if isinstance(type, Array) else type
 
 
 def _inside(column: Column, name: str) -> Column:
@@ -216,12 +216,12 @@ def _whole(values: pa.Array) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _joined(parts: Iterable[Any]) -> pa.Array:
+def _join(parts: Iterable[Any]) -> pa.Array:
     scalars = [pa.scalar(part, _TEXT) if isinstance(part, str) else part.cast(_TEXT) for part in parts]
     return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))
 
 
-def _repeated(text: str, count: int) -> pa.Array:
+def _repeat(text: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(text, _TEXT), count)
 
 
@@ -238,15 +238,15 @@ def one_line(value: Any) -> str:
         case float():
             return _float(value)
         case str():
-            return quoted(value)
+            return quote_text(value)
         case dict():
-            return "{" + ",".join(f"{quoted(name)}:{one_line(value[name])}" for name in sorted(value)) + "}"
+            return "{" + ",".join(f"{quote_text(name)}:{one_line(value[name])}" for name in sorted(value)) + "}"
         case list():
             return "[" + ",".join(map(one_line, value)) + "]"
         case datetime():
-            return quoted(times.render(times.micros_of(value), times.NATIVE))
+            return quote_text(times.render(times.micros_of(value), times.NATIVE))
         case date():
-            return quoted(value.isoformat())
+            return quote_text(value.isoformat())
     raise TypeError(f"a row cannot hold a {type(value).__name__}")
 
 
@@ -265,7 +265,7 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     return orjson.dumps(text).decode()
 
 

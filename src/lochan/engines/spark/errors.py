@@ -16,7 +16,7 @@ class SparkFailed(Refused):
     """By what it says itself."""
 
 
-def explained(error: Exception, limits: Limits) -> LochanError:
+def explain_error(error: Exception, limits: Limits) -> LochanError:
     from lochan.query.dialects.decimals import refusal  # with sqlglot, which a server without queries need not load
 
     text = str(error)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.limits import Limits, cancelled, out_of_time
-from lochan.engines.spark.errors import explained
+from lochan.engines.duckdb.limits import Limits, cancelled_error, out_of_time
+from lochan.engines.spark.errors import explain_error
 from lochan.engines.spark.progress import context_of
 from lochan.engines.spark.session import MEANING, end_if_stuck
 from lochan.engines.spark.waves import Wave
@@ -95,7 +95,7 @@ class SparkStatement:
         except LochanError:
             raise
         except Exception as error:
-            raise explained(error, self._limits) from error
+            raise explain_error(error, self._limits) from error
         finally:
             self.end()
 
@@ -110,7 +110,7 @@ class SparkStatement:
         """May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
-        self.interrupt(cancelled())
+        self.interrupt(cancelled_error())
 
     def _begin(self) -> None:
         if self._limits.seconds is not None:

@@ -25,14 +25,14 @@ _LISTED_PER_OBJECT = 50  # others that may be listed for each that is looked for
 
 async def object_stats(store: Store, addresses: Sequence[str]) -> list[Stat | None]:
     """None: it is gone."""
-    known = await _listed(store, addresses) if len(addresses) > FEW else {}
+    known = await _list_stats(store, addresses) if len(addresses) > FEW else {}
     unknown = [address for address in addresses if address not in known]
     found = await at_once(_HEADS_AT_ONCE, [_head(store, address) for address in unknown])
     heads = dict(zip(unknown, found, strict=True))
     return [known.get(address) or heads.get(address) for address in addresses]
 
 
-async def _listed(store: Store, addresses: Sequence[str]) -> dict[str, Stat]:
+async def _list_stats(store: Store, addresses: Sequence[str]) -> dict[str, Stat]:
     wanted, found = set(addresses), dict[str, Stat]()
     first, last = min(wanted), max(wanted)
     left = _LISTED_PER_OBJECT * len(wanted)

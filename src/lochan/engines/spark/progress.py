@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lochan.engines.duckdb.limits import cancelled
+from lochan.engines.duckdb.limits import cancelled_error
 from lochan.formats.job import JobStageRecord
 from lochan.formats.record import Actor
 
@@ -27,7 +27,7 @@ _numbers = count(1)
 
 
 @contextmanager
-def watched(spark: SparkSession, listener: Listener) -> Iterator[None]:
+def watch(spark: SparkSession, listener: Listener) -> Iterator[None]:
     """What this thread starts on Spark meanwhile. A session behind Connect tells nothing, and nothing is told."""
     context = context_of(spark)
     if context is None:
@@ -139,12 +139,12 @@ def listener_of(report: RunReporter, watch: Listener | None) -> Listener:
 
 def tell_of(run: SparkRun, report: RunReporter) -> SparkRun:
     """The same run; one that is closed before its last row was cancelled."""
-    run.batches = _told(run, run.batches, report)
-    run.at_close = lambda: report.failed(cancelled())
+    run.batches = _report_rows(run, run.batches, report)
+    run.at_close = lambda: report.failed(cancelled_error())
     return run
 
 
-def _told(run: SparkRun, batches: Iterator[pa.RecordBatch], report: RunReporter) -> Iterator[pa.RecordBatch]:
+def _report_rows(run: SparkRun, batches: Iterator[pa.RecordBatch], report: RunReporter) -> Iterator[pa.RecordBatch]:
     count = 0
     try:
         for batch in batches:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lochan.engines.duckdb.files import Files, PlacedObject, gone_error
-from lochan.engines.duckdb.limits import Limits, cancelled, in_time
+from lochan.engines.duckdb.limits import Limits, cancelled_error, in_time
 from lochan.engines.duckdb.run import WorkFolders, place_files, placed_objects
-from lochan.engines.spark.errors import SparkFailed, explained, is_missing_file
+from lochan.engines.spark.errors import SparkFailed, explain_error, is_missing_file
 from lochan.engines.spark.file_access import Bucket, check_reach, files_for
 from lochan.engines.spark.job import SparkStatement, Tagged
 from lochan.engines.spark.place import SparkPlace
@@ -59,7 +59,7 @@ class SparkRun:
 
     def cancel(self) -> None:
         """From any thread: whoever reads the rows gets Cancelled."""
-        self.job.interrupt(cancelled())
+        self.job.interrupt(cancelled_error())
 
     def end_watch(self) -> None:
         """It tells of the last stages first."""
@@ -107,16 +107,16 @@ async def start(
         job = SparkStatement(tagged, _rows(spark.sql(sql), sizes), limits)
         watch = None if listener is None else Watch(spark, tagged.tag, listener)
         why = partial(_why_unread, files, placed_objects(prepared.opening.scans, paths, missing))
-        return SparkRun(job, views, work, folder, sql, _streamed(job.batches(), why), missing, watch)
+        return SparkRun(job, views, work, folder, sql, _stream(job.batches(), why), missing, watch)
     except BaseException as error:
         views.drop()
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, LochanError) or not isinstance(error, Exception):
             raise
-        raise _explained(error, prepared, limits) from error
+        raise _explain(error, prepared, limits) from error
 
 
-def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]) -> Iterator[pa.RecordBatch]:
+def _stream(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]) -> Iterator[pa.RecordBatch]:
     """`why` may know better than Spark what has failed."""
     try:
         yield from batches
@@ -150,11 +150,11 @@ def _read_bytes(prepared: Prepared) -> int:
     return sum(int(pool.snapshot.sizes[pool.objects].sum()) for pool in prepared.opening.pools)
 
 
-def _explained(error: Exception, prepared: Prepared, limits: Limits) -> LochanError:
+def _explain(error: Exception, prepared: Prepared, limits: Limits) -> LochanError:
     """Spark names a path that is not there; that is an object which is gone."""
     if is_missing_file(error):
         for scan in prepared.opening.scans.files.values():
             for each in scan.objects:
                 if each.address in str(error):
                     return gone_error(each)
-    return explained(error, limits)
+    return explain_error(error, limits)

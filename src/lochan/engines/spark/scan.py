@@ -71,7 +71,7 @@ class Views:
         looked at again there whenever it runs."""
         if is_remote(self._spark):
             return frame
-        made = analyzed(self._spark, frame)
+        made = analyze(self._spark, frame)
         self.drop()
         return made
 
@@ -115,7 +115,7 @@ def schema_of(scan: FileScan) -> str:
     return ", ".join([f"{name_sql(SHAPE_COLUMN)} INT", *columns])
 
 
-def analyzed(spark: SparkSession, frame: DataFrame) -> DataFrame:
+def analyze(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """With the plan as Spark has understood it. Some writers (`writeTo(…).create()`) start over from the plan as it was
     written, and would look for views that are gone."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame

@@ -78,7 +78,7 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
             _await_death()
             found = None
         if found is None:
-            found = _sessions[key] = _started(place, limits)
+            found = _sessions[key] = _start(place, limits)
         return found
 
 
@@ -147,24 +147,24 @@ def _stop(session: SparkSession) -> None:
         session.stop()
 
 
-def _started(place: SparkPlace, limits: Limits) -> SparkSession:
+def _start(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
     session: SparkSession
     check_answers(place)
     _forget_dead()
     if place.remote:
-        session = _connected(place)
+        session = _connect(place)
     else:
         there = SparkSession.getActiveSession()  # somebody's own: we take a session of ours beside it
-        beside = there if isinstance(there, SparkSession) else _launched(place, limits)
+        beside = there if isinstance(there, SparkSession) else _launch(place, limits)
         session = beside.newSession()
     for name, value in (MEANING | _PARSER_MEMORY).items():
         session.conf.set(name, value)
     return session
 
 
-def _connected(place: SparkPlace) -> SparkSession:
+def _connect(place: SparkPlace) -> SparkSession:
     from pyspark.sql import SparkSession
 
     try:
@@ -178,7 +178,7 @@ def _connected(place: SparkPlace) -> SparkSession:
         raise Refused(f"the Spark Connect server at {place.remote} is of no use: {first}") from error
 
 
-def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
+def _launch(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the only place where Spark looks for it
@@ -202,7 +202,7 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
             _launched_here = True
             return made
         except Exception as error:  # whatever a JVM comes up with
-            if "UnsupportedClassVersionError" in printed(output):
+            if "UnsupportedClassVersionError" in jvm_output(output):
                 hint = "install Java 17, or set JAVA_HOME to one"
                 raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error
             hint = "`lochan doctor --spark` tells more"
@@ -281,13 +281,13 @@ def stderr_kept() -> Iterator[IO[bytes]]:
 
 def why(error: Exception, output: IO[bytes]) -> str:
     """The error's first line, and the one line that tells most of what was said."""
-    lines = [line.strip() for line in printed(output).splitlines() if line.strip()]
+    lines = [line.strip() for line in jvm_output(output).splitlines() if line.strip()]
     telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
     first = str(error).strip().partition("\n")[0]
     return f"{first}{f' ({telling})' if telling else ''}"[:_SHOWN_MAX]
 
 
-def printed(output: IO[bytes]) -> str:
+def jvm_output(output: IO[bytes]) -> str:
     """All that the JVM printed."""
     output.seek(0)
     return output.read().decode(errors="replace")

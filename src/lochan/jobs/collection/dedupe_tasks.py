@@ -67,7 +67,7 @@ def list_shard(
     many shards of these."""
     shard = partition_of_task()
     placed = distinct_blocks(list(read_marks(batches)))
-    files = run_task(_listed(target.open(), target.repository, span_of(shard, bounds)))
+    files = run_task(_list_blocks(target.open(), target.repository, span_of(shard, bounds)))
     known = known_blocks(placed, files, target.repository)
     firsts = pl.Series(known["sha256"]).bin.slice(0, 4).to_list() if len(known) else []
     numbers = np.array([int.from_bytes(each, "big") % (len(bounds) + 1) for each in firsts], np.int64)
@@ -90,7 +90,7 @@ def check_task(place: StoreLocation, tasks: Iterable[bytes]) -> Iterator[bytes]:
         yield msgspec.msgpack.encode((number, run_task(check_blocks(store, blocks))))
 
 
-async def _listed(store: Store, repository: str, span: ListingSpan) -> pa.Table:
+async def _list_blocks(store: Store, repository: str, span: ListingSpan) -> pa.Table:
     """PLAN_SCHEMA; only what may be deduped."""
     found = [each.filter(pc.equal(each["kind"], "data")) async for each in list_files(store, repository, span)]
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *found])

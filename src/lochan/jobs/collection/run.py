@@ -14,7 +14,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, listener_of, master_of
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
-from lochan.jobs.record import recorded
+from lochan.jobs.record import record_job
 from lochan.store.open import StoreLocation
 from lochan.versioning.collection import dedupe as dedupes
 from lochan.versioning.collection import plan as plans
@@ -178,5 +178,5 @@ async def _on_spark(
 
     spark = options.session or session_at(options.spark, options.limits)
     where = options.spark.where if options.session is None else master_of(options.session)
-    with recorded(repository, kind, repository.repository.name, actor=actor, where=where) as report:
+    with record_job(repository, kind, repository.repository.name, actor=actor, where=where) as report:
         yield _SparkJob(spark, f"lochan-gc-{report.id}", listener_of(report, options.watch))

@@ -77,7 +77,7 @@ class SparkDedupe:
         return EqualBlocks(read_at, names, aliases, blocks, size, every)
 
     async def check(self, blocks: list[Block]) -> list[bool]:
-        tasks = [msgspec.msgpack.encode(each) for each in enumerate(shared_out(blocks))]
+        tasks = [msgspec.msgpack.encode(each) for each in enumerate(split_blocks(blocks))]
         work = partial(run_on_bytes, self._spark, partial(dedupe_tasks.check_task, self._place), tasks)
         done = dict(
             msgspec.msgpack.decode(each, type=tuple[int, list[bool]]) for each in await self._metadata.run(work)
@@ -105,7 +105,7 @@ def find_equal(
     return [msgspec.msgpack.decode(data, type=EqualMessage) for data in table["result"].to_pylist()]
 
 
-def shared_out(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+def split_blocks(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     """As many as one task reads."""
     held: list[Block] = []
     size = 0

@@ -22,7 +22,7 @@ from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.ingest.lines import Lines
-from lochan.jobs.load.reservoir import mixed
+from lochan.jobs.load.reservoir import mix_numbers
 from lochan.pools.json_row import BadRow, Row, row_text
 
 Parts = npt.NDArray[np.int32]
@@ -55,7 +55,7 @@ class KeyRanges:
         shares = {key: count for key, count in Counter(bounds).items() if count > 1}
         if shares:
             turns = np.fromiter((shares.get(key, 1) for key in keys), np.uint64, len(keys))
-            parts[numbers] -= (mixed(_positions(chunk)[numbers]) % turns).astype(np.int32)
+            parts[numbers] -= (mix_numbers(_positions(chunk)[numbers]) % turns).astype(np.int32)
         return parts
 
     def _asked(self, chunk: Chunk, what: str) -> pa.Table:
@@ -118,7 +118,7 @@ class KeyRanges:
         values = []
         for number, key in enumerate(self._settings.keys):
             found = _column(schema, f"k{number}", key.path[1:])
-            values.append(_NOTHING if found is None else _typed(*found, is_time=self._is_time(key)))
+            values.append(_NOTHING if found is None else _typed_value(*found, is_time=self._is_time(key)))
         return self._sql(values, "keyed")
 
     def _sql(self, values: Sequence[Value], rows: str) -> str:
@@ -216,10 +216,10 @@ def _of_json(value: str, key: PoolKey, is_time: bool) -> Value:
         f"ELSE TRY_CAST({value} AS DOUBLE) END"
     )
     other = f"CASE WHEN {first} IN ('\"', '{{', '[') THEN coalesce({text}, {value}) END"
-    return _timed(kind, amount, other) if is_time else (kind, amount, other)
+    return _time_value(kind, amount, other) if is_time else (kind, amount, other)
 
 
-def _timed(kind: str, amount: str, text: str) -> Value:
+def _time_value(kind: str, amount: str, text: str) -> Value:
     """With texts that are times as such."""
     time = f"epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))::DOUBLE"
     is_time = f"({kind}) = {_STRING} AND {time} IS NOT NULL"
@@ -242,7 +242,7 @@ def _column(schema: pa.Schema, name: str, path: Path) -> tuple[str, pa.DataType]
     return sql, type
 
 
-def _typed(sql: str, type: pa.DataType, *, is_time: bool) -> Value:
+def _typed_value(sql: str, type: pa.DataType, *, is_time: bool) -> Value:
     types = pa.types
     if types.is_dictionary(type):
         type = type.value_type
@@ -256,7 +256,7 @@ def _typed(sql: str, type: pa.DataType, *, is_time: bool) -> Value:
         return there.format(_TIME), f"epoch_us({sql}::TIMESTAMPTZ)::DOUBLE", "NULL::VARCHAR"
     if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type) or types.is_time(type):
         found = there.format(_STRING), "NULL::DOUBLE", f"{sql}::VARCHAR"
-        return _timed(*found) if is_time else found
+        return _time_value(*found) if is_time else found
     if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
         return there.format(_STRING), "NULL::DOUBLE", f"base64({sql})"
     if types.is_null(type):

@@ -64,13 +64,13 @@ class SampleTask(msgspec.Struct, frozen=True, array_like=True):
         return len(self.spots) if is_sought(self.split) else size * _TASK_SPOTS // _TASK_BYTES + 1
 
 
-def sampled(sampler: KeySampler, splits: Sequence[FileSplit], spots: int, run: TaskRunner) -> Samples:
+def take_samples(sampler: KeySampler, splits: Sequence[FileSplit], spots: int, run: TaskRunner) -> Samples:
     """The executors take the sample, unless it is a few rows of a few files. Raises Invalid, Conflict."""
     tasks = sample_tasks(splits, spots)
     if all(is_sought(task.split) for task in tasks) and len({task.split.file.name for task in tasks}) <= FILES_FEW:
         return sampler.samples(tasks)
-    found = run(sampler.on_executor, [msgspec.msgpack.encode(each) for each in shared_out(tasks)])
-    return merged(map(_samples.decode, found))
+    found = run(sampler.on_executor, [msgspec.msgpack.encode(each) for each in split_tasks(tasks)])
+    return merge_samples(map(_samples.decode, found))
 
 
 def sample_tasks(splits: Sequence[FileSplit], spots: int) -> list[SampleTask]:
@@ -89,7 +89,7 @@ def sample_tasks(splits: Sequence[FileSplit], spots: int) -> list[SampleTask]:
     return found
 
 
-def shared_out(tasks: Iterable[SampleTask]) -> list[list[SampleTask]]:
+def split_tasks(tasks: Iterable[SampleTask]) -> list[list[SampleTask]]:
     """The work of each executor."""
     found: list[list[SampleTask]] = []
     room = 0
@@ -123,7 +123,9 @@ class KeySampler:
             ranges, room = KeyRanges(session, self.settings), TaskRoom(session, Faults(self.options.on_error))
             sought = [task for task in tasks if is_sought(task.split)]
             others = [task for task in tasks if not is_sought(task.split)]
-            return merged([self._at_spots(ranges, sought), *(self._of_split(ranges, room, task) for task in others)])
+            return merge_samples(
+                [self._at_spots(ranges, sought), *(self._of_split(ranges, room, task) for task in others)]
+            )
 
     def _at_spots(self, ranges: KeyRanges, tasks: Iterable[SampleTask]) -> Samples:
         """Lines of all files together, because each chunk costs the engine a statement."""
@@ -155,7 +157,7 @@ class KeySampler:
                 readable, keys = ranges.keys(some_of(chunk, numbers))
                 sample.add(numbers[readable], keys)
         # Of Parquet only the columns of the key were read.
-        return _weighted(sample.items(), _weight(task, task.rows_bytes if seen.format == PARQUET else size))
+        return _weigh(sample.items(), _weight(task, task.rows_bytes if seen.format == PARQUET else size))
 
     def _of_csv(self, ranges: KeyRanges, seen: SurveyedFile, chunks: Iterable[Chunk], task: SampleTask) -> Samples:
         sample: Reservoir[bytes] = Reservoir(SPOT_ROWS * len(task.spots), task.split.number)
@@ -167,7 +169,7 @@ class KeySampler:
             numbers = sample.choose(size_of(chunk))
             sample.add(numbers, [chunk.bytes_of(number) for number in numbers.tolist()])
         forms = csv_forms(names or [], sample.items(), seen.format, typed=self.options.typed)
-        return merged(_weighted(ranges.keys(rows)[1], _weight(task, size)) for rows in forms)
+        return merge_samples(_weigh(ranges.keys(rows)[1], _weight(task, size)) for rows in forms)
 
 
 def _weight(task: SampleTask, size: int) -> float:
@@ -176,14 +178,14 @@ def _weight(task: SampleTask, size: int) -> float:
     return size * max(1.0, task.step / task.rows_bytes)
 
 
-def _weighted(keys: Sequence[bytes], weight: float) -> Samples:
+def _weigh(keys: Sequence[bytes], weight: float) -> Samples:
     found: Samples = defaultdict(float)
     for key in keys:
         found[key[:_KEY_BYTES_MAX]] += weight / len(keys)
     return found
 
 
-def merged(every: Iterable[Samples]) -> Samples:
+def merge_samples(every: Iterable[Samples]) -> Samples:
     found: Samples = defaultdict(float)
     for samples in every:
         for key, weight in samples.items():

@@ -23,9 +23,9 @@ from lochan.jobs.job_commit import LandResult, land
 from lochan.jobs.load.file_splits import FileSplit, TaskRoom, rows_of, splits_in_task, splits_of, tasks_of
 from lochan.jobs.load.files import File, Stores, SurveyedFile, stores_of
 from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
-from lochan.jobs.load.key_sample import KeySampler, sampled
-from lochan.jobs.load.positions import PositionedFaults, check_count, positioned
-from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, gathered, sent, sent_faults
+from lochan.jobs.load.key_sample import KeySampler, take_samples
+from lochan.jobs.load.positions import PositionedFaults, check_count, with_positions
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, gather_chunks, records_to_send, sent_faults
 from lochan.jobs.load.sizes import DEFAULT_SIZES, LoadSizes, gathered_bytes, spots_for
 from lochan.jobs.load.survey import TaskRunner, survey
 from lochan.jobs.messages import PoolTarget, TaskMessage, pool_target, reports_errors
@@ -66,8 +66,8 @@ def cut(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
         size = gathered_bytes(len(work.bounds), target.limits.memory_bytes)
         for task in _tasks(tasks):
             splits = {split.number: split for split in splits_in_task(task)}
-            for chunk in gathered(_rows(work, room, splits.values()), size):
-                yield from sent(chunk, keyed.parts(chunk, work.bounds), splits)
+            for chunk in gather_chunks(_rows(work, room, splits.values()), size):
+                yield from records_to_send(chunk, keyed.parts(chunk, work.bounds), splits)
         yield from sent_faults(room.faults)
 
 
@@ -104,7 +104,7 @@ def load_splits(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[Tas
 def _rows(work: LoadWork, room: ReadContext, splits: Iterable[FileSplit]) -> Iterator[Chunk]:
     for split in splits:
         for chunk in rows_of(room, split.surveyed(work.stores), split, work.options):
-            yield positioned(split, chunk)
+            yield with_positions(split, chunk)
 
 
 def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
@@ -153,15 +153,15 @@ async def load_files(
     await hold_key(repository, actor)
     job = where.job or repository.ids.ksuid(repository.clock.wall())
     async with held_open(repository, job, target.mint, branch, actor=actor) as closes:
-        work = partial(_written, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
+        work = partial(_write, where.spark, target, files, options._replace(advance=STANDARD.advance), sizes)
         messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
         if where.wrote is not None:
             where.wrote(sum(message.put_bytes for message in messages))
         landed = await land(repository, branch, messages, message, actor=actor, closes=closes)
-    return loaded_of(landed, options)
+    return load_commit(landed, options)
 
 
-def loaded_of(landed: LandResult, options: LoaderOptions) -> LoadCommit:
+def load_commit(landed: LandResult, options: LoaderOptions) -> LoadCommit:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(options.on_error, landed.faults, list(landed.first_faults))
@@ -170,13 +170,13 @@ def loaded_of(landed: LandResult, options: LoaderOptions) -> LoadCommit:
     )
 
 
-def _written(
+def _write(
     spark: SparkSession, target: PoolTarget, files: Sequence[File], options: LoaderOptions, sizes: LoadSizes
 ) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
     run = partial(run_on_bytes, spark)
-    plan = planned(survey(files, options.format, run), target, options, sizes, parallel=_parallel(spark), run=run)
+    plan = plan_load(survey(files, options.format, run), target, options, sizes, parallel=_parallel(spark), run=run)
     return _run(spark, plan)
 
 
@@ -185,7 +185,7 @@ class LoadPlan(NamedTuple):
     tasks: list[bytes]  # the splits that each reads
 
 
-def planned(
+def plan_load(
     files: Sequence[SurveyedFile],
     target: PoolTarget,
     options: LoaderOptions,
@@ -205,7 +205,7 @@ def planned(
     if parts == 1:
         return LoadPlan(work, tasks)
     sampler = KeySampler(stores, target.settings, options, target.limits.memory_bytes)
-    samples = sampled(sampler, splits, spots_for(parts), run)
+    samples = take_samples(sampler, splits, spots_for(parts), run)
     parts = sizes.parts(int(sum(samples.values())), target.settings.size_bytes, parallel)
     return LoadPlan(replace(work, bounds=tuple(bounds_of(samples, parts))), tasks)
 

@@ -40,14 +40,14 @@ def positions_of(split: FileSplit, values: Positions) -> Positions:
     return values | (split.number << _VALUE_BITS)
 
 
-def positioned(split: FileSplit, chunk: Chunk) -> Chunk:
+def with_positions(split: FileSplit, chunk: Chunk) -> Chunk:
     """The same rows; lines have positions that any task can read."""
     match chunk:
         case Lines():
             values = np.arange(len(chunk.texts)) + chunk.first if chunk.places is None else chunk.places
             return chunk._replace(name="", first=1, places=positions_of(split, values))
         case PlainLines(lines):
-            placed = positioned(split, lines)
+            placed = with_positions(split, lines)
             assert isinstance(placed, Lines)
             return PlainLines(placed)
     return chunk

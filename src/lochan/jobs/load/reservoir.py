@@ -28,7 +28,7 @@ class Reservoir(Generic[T]):
 
     def choose(self, count: int) -> Numbers:
         """Chooses among the next `count` rows. Returns the numbers of the chosen ones, from 0."""
-        self._next = mixed(np.arange(self._rows, self._rows + count, dtype=np.uint64), self._seed)
+        self._next = mix_numbers(np.arange(self._rows, self._rows + count, dtype=np.uint64), self._seed)
         self._rows += count
         wanted = np.concatenate([self._hashes, self._next[self._next < self._limit]])
         if len(wanted) > 2 * self._size:
@@ -46,7 +46,7 @@ class Reservoir(Generic[T]):
         return self._items
 
 
-def mixed(values: _Hashes, seed: int = 0) -> _Hashes:
+def mix_numbers(values: _Hashes, seed: int = 0) -> _Hashes:
     """A hash of each number: SplitMix64."""
     with np.errstate(over="ignore"):
         found = (values + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)

@@ -19,7 +19,7 @@ from lochan.jobs.load.file_splits import FileSplit, splits_in_task
 from lochan.jobs.load.key_ranges import Parts
 from lochan.jobs.load.positions import splits_in
 from lochan.jobs.messages import TaskMessage, decode_message, encode_message
-from lochan.jobs.pool_writer import joined
+from lochan.jobs.pool_writer import join_batches
 from lochan.pools.json_row import Faults, Row
 
 SPARK_SCHEMA = "part int, kind int, splits binary, body binary"
@@ -39,7 +39,7 @@ class _Record(NamedTuple):
     body: bytes
 
 
-def gathered(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
+def gather_chunks(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
     """The same rows in fewer chunks: of many small files, or for very many parts, each chunk would be cut into records
     of a few rows."""
     held: list[Chunk] = []
@@ -55,7 +55,7 @@ def gathered(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
         yield joined_chunk(held)
 
 
-def sent(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
+def records_to_send(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
     """A record for each part that rows go to, or several where they are many; many records together. The splits of
     lines go along with them."""
     return _together(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
@@ -202,7 +202,7 @@ def _joined_lines(every: list[Lines]) -> Lines:
 
 def _chunks(kind: int, batches: list[pa.RecordBatch]) -> Iterator[Chunk]:
     if kind == _BATCH:
-        yield from joined(batches)
+        yield from join_batches(batches)
     elif batches:
         whole = pa.Table.from_batches(batches).combine_chunks()
         texts = pa.concat_arrays(whole[_TEXT].chunks).view(pa.string())
@@ -213,13 +213,13 @@ def _chunks(kind: int, batches: list[pa.RecordBatch]) -> Iterator[Chunk]:
 def _table(chunk: Lines | PlainLines | pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
     match chunk:
         case Lines():
-            return _JSON, _placed(chunk)
+            return _JSON, _with_places(chunk)
         case PlainLines(lines):
-            return _PLAIN, _placed(lines)
+            return _PLAIN, _with_places(lines)
     return _BATCH, chunk
 
 
-def _placed(lines: Lines) -> pa.RecordBatch:
+def _with_places(lines: Lines) -> pa.RecordBatch:
     assert lines.places is not None, "no other task would know where they stood"
     return pa.RecordBatch.from_arrays([lines.texts.cast(pa.binary()), pa.array(lines.places)], [_TEXT, _PLACE])
 

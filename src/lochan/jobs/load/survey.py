@@ -36,7 +36,7 @@ class _SurveyResult(msgspec.Struct, frozen=True, array_like=True):
 def survey(files: Sequence[File], format: str | None, run: TaskRunner) -> list[SurveyedFile]:
     """Raises Invalid if the format of a file is not known."""
     if len(files) <= FILES_FEW:
-        return _looked_at(files, format)
+        return _look_at_all(files, format)
     stores = stores_of(files)
     tasks = [
         msgspec.msgpack.encode(_SurveyTask(first, [record_of(file, stores) for file in files[first:][:_TASK_FILES]]))
@@ -54,11 +54,11 @@ def survey_tasks(stores: Stores, format: str | None, tasks: Iterable[bytes]) -> 
     with reports_errors():
         for data in tasks:
             task = msgspec.msgpack.decode(data, type=_SurveyTask)
-            seen = _looked_at([record.file(stores) for record in task.files], format)
+            seen = _look_at_all([record.file(stores) for record in task.files], format)
             yield msgspec.msgpack.encode(_SurveyResult(task.first, [(each.format, each.packed) for each in seen]))
 
 
-def _looked_at(files: Sequence[File], format: str | None) -> list[SurveyedFile]:
+def _look_at_all(files: Sequence[File], format: str | None) -> list[SurveyedFile]:
     with ThreadPoolExecutor(FILES_FEW) as threads:
         return list(threads.map(partial(_look, format=format), files))
 

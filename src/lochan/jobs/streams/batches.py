@@ -21,7 +21,7 @@ from lochan.engines.spark.scan import literal_path
 from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.jobs.compaction_plan import CompactRequest
-from lochan.jobs.job_commit import BatchName, LandResult, landed_before
+from lochan.jobs.job_commit import BatchName, LandResult, earlier_commit
 from lochan.jobs.messages import PoolTarget, TaskMessage, reports_errors
 from lochan.jobs.record import JobReporter
 from lochan.jobs.streams.compaction import DRIVER, NOWHERE, CompactionSchedule, compact_stream, compaction_options
@@ -170,7 +170,7 @@ async def _begin(lake: JobLake, target: StreamTarget, batch: BatchName) -> tuple
     job = await begin(lake, target.request(batch))
     repository = await lake.open_repository(target.pool)
     try:
-        before = await landed_before(repository, target.branch, batch)
+        before = await earlier_commit(repository, target.branch, batch)
         if before is not None:
             await give_up(repository, job.hold, actor=job.actor)
         return job, before

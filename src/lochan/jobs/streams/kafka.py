@@ -47,7 +47,7 @@ class StreamPosition(NamedTuple):
 
 
 def newest(look_up: LookUp, head: str, stream: str) -> StreamPosition:
-    """As the history of this head tells it, down to where `found_again` looks for a batch: what a merge has brought in
+    """As the history of this head tells it, down to where `find_commit` looks for a batch: what a merge has brought in
     counts too. Raises Corrupt."""
     once = BatchName(stream)
     batch, offsets = -1, dict[Partition, int]()
@@ -163,8 +163,8 @@ class Topics:
         if self._options.go_on:
             return low
         raise Gone(
-            f"{_shown(part)}: what was not read is not there any more: message {known} comes next, and there are those "
-            f"from {low} up to {high}",
+            f"{_partition_text(part)}: what was not read is not there any more: message {known} comes next, and there "
+            f"are those from {low} up to {high}",
             hint="--go-on begins with the first that is there",
         )
 
@@ -179,7 +179,7 @@ class Topics:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise Gone(f"{message.topic()}: {error.str()}", hint="--go-on begins with the first message that is there")
         if not error.retriable():
-            raise _explained(self._brokers, error.str())
+            raise _kafka_error(self._brokers, error.str())
         return False
 
 
@@ -208,10 +208,10 @@ def _explaining(brokers: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        raise _explained(brokers, error.args[0].str()) from error
+        raise _kafka_error(brokers, error.args[0].str()) from error
 
 
-def _explained(brokers: str, text: str) -> LochanError:
+def _kafka_error(brokers: str, text: str) -> LochanError:
     return Transient(f"Kafka at {brokers}: {text}", hint="check that the broker is up; what was committed stays")
 
 
@@ -223,8 +223,8 @@ def _place(message: Message) -> tuple[Partition, int]:
 
 def _lines(part: Partition, values: list[bytes], places: list[int]) -> Lines:
     ends = np.cumsum(np.fromiter(map(len, values), np.int64, len(values)))
-    return texts_of(_shown(part), b"".join(values), ends, 1, np.array(places, np.int64))
+    return texts_of(_partition_text(part), b"".join(values), ends, 1, np.array(places, np.int64))
 
 
-def _shown(part: Partition) -> str:
+def _partition_text(part: Partition) -> str:
     return f"{part[0]}/{part[1]}"

@@ -20,7 +20,7 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import is_remote, master_of
 from lochan.errors import Refused
 from lochan.jobs.messages import error_of
-from lochan.jobs.record import JobReporter, recorded
+from lochan.jobs.record import JobReporter, record_job
 from lochan.jobs.streams.batches import Batches, BatchListener, Left, StreamTarget, reporting
 from lochan.jobs.streams.compaction import NOWHERE
 from lochan.jobs.streams.sources import SparkSource
@@ -118,15 +118,15 @@ async def follow_source(
 
     checkpoint = await asyncio.to_thread(checkpoint.resolve)
     with (
-        _locked(checkpoint),
-        recorded(lake, "ingest", target.about, actor=target.actor, where=where.where) as report,
+        _lock(checkpoint),
+        record_job(lake, "ingest", target.about, actor=target.actor, where=where.where) as report,
     ):
         spark = await asyncio.to_thread(session_at, where, STANDARD)
         batches = Batches(target, str(checkpoint), source.write, reporting(report, listener))
         try:
             await asyncio.to_thread(ship, spark)
             query = await asyncio.to_thread(lambda: batches.start(source.frame(spark)))
-            await _ended(query, batches, stop)
+            await _wait_for_end(query, batches, stop)
         except Exception as error:  # whatever a JVM comes up with
             raise error_of(error) from error
         await asyncio.to_thread(batches.stop, spark)
@@ -139,7 +139,7 @@ def default_checkpoint(state_folder: Path, lake_id: str, target: StreamTarget, s
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Two streams with one checkpoint would each believe to be the other."""
     folder.mkdir(parents=True, exist_ok=True)
     file = os.open(folder / "lochan.lock", os.O_CREAT | os.O_RDWR)
@@ -155,7 +155,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-async def _ended(query: StreamingQuery, batches: Batches, stop: threading.Event) -> None:
+async def _wait_for_end(query: StreamingQuery, batches: Batches, stop: threading.Event) -> None:
     try:
         while not await asyncio.to_thread(query.awaitTermination, _POLL_S):
             batches.leaving = stop.is_set()

@@ -17,10 +17,10 @@ from lochan.query.compile.collect import collect, first, fused_type, greatest, l
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.logic import all_of, case, coalesce, is_null, is_set, negate
 from lochan.query.compile.moments import exact_text
-from lochan.query.compile.scope import refused
+from lochan.query.compile.scope import query_error
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, op, text
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import NUMBERS, Exact, Value, valued
+from lochan.query.compile.value import NUMBERS, Exact, Value, has_value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Digits
 
@@ -34,7 +34,7 @@ def count(each: Aggregated) -> Value:
         return Value({INT: each.over(exp.Count(this=exp.Star()))})
     if each.call.distinct:
         return count_distinct(each)
-    there = valued(each.value)
+    there = has_value(each.value)
     return Value({INT: each.over(exp.Count(this=exp.Star()), *([] if there == TRUE else [there]))})
 
 
@@ -83,7 +83,7 @@ def deviation(each: Aggregated) -> Value:
 def quantile(each: Aggregated) -> Value:
     share = value_of(each.call.arguments[1], each.scope).constant
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise refused(each.scope.query, each.call.arguments[1], "the quantile must be a constant between 0 and 1")
+        raise query_error(each.scope.query, each.call.arguments[1], "the quantile must be a constant between 0 and 1")
     real = _reals(each.value)
     if real is None:
         return Value({NULL: TRUE})
@@ -96,7 +96,7 @@ def count_distinct(each: Aggregated) -> Value:
         kinds = [kind for kind in value.alts if kind in SIMPLE]
         counts = [each.over(exp.Count(this=exp.Distinct(expressions=[_identity(value, kind)]))) for kind in kinds]
     else:
-        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[json_text(value)])), valued(value))]
+        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[json_text(value)])), has_value(value))]
     whole: Sql = counts[0] if counts else number(0)
     for another in counts[1:]:
         whole = op(exp.Add, whole, another)
@@ -190,7 +190,7 @@ def exact_average(each: Aggregated) -> Value:
 
 def _parts(each: Aggregated) -> _Parts:
     if each.call.distinct:
-        raise refused(
+        raise query_error(
             each.scope.query,
             each.call,
             f"`{each.call.name}` of distinct values does not work on a field that may hold numbers of so many digits",
@@ -224,7 +224,7 @@ def _decimal_parts(each: Aggregated, exact: Exact) -> _Parts:
     if digits is not None:
         added = decimals.addend(exact, value)
         total = Exact(each.over(exp.Sum(this=added.copy())), Digits(DIGITS_MAX - digits.scale, digits.scale))
-        return _Parts(some, decimals.shown(total), added, total)
+        return _Parts(some, decimals.decimal_text(total), added, total)
     added = decimals.plain_text(exact, value)
     sums = [each.over(exp.Sum(this=neutral(part, added))) for part in ("plain_whole", "plain_rest", "plain_tail")]
     beyond = _beyond(each, value.alts[FLOAT]) if FLOAT in value.alts else FALSE

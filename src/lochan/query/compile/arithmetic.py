@@ -22,7 +22,7 @@ from lochan.query.compile import decimals, numbers
 from lochan.query.compile.logic import all_of, any_of, case, coalesce, flag, is_null, is_set
 from lochan.query.compile.scope import check_value
 from lochan.query.compile.sql import FALSE, Sql, cast, concat, null_of, text, time_at
-from lochan.query.compile.value import MISSING, Alternates, Exact, Value, literal, nulled, present
+from lochan.query.compile.value import MISSING, Alternates, Exact, Value, is_explicit_null, literal, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}
@@ -41,7 +41,7 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
         done.append(both)
     alts: dict[str, Sql] = {kind: coalesce(*each) for kind, each in found.items()}
     check_value(alts.values())
-    null = any_of([all_of([nulled(left), present(right)]), all_of([nulled(right), present(left)])])
+    null = any_of([all_of([is_explicit_null(left), present(right)]), all_of([is_explicit_null(right), present(left)])])
     if null != FALSE:
         alts[NULL] = flag(null)
     all = _with_error(op, left, right, alts, done)
@@ -70,7 +70,7 @@ def negative(value: Value) -> Value:
     if wrong != FALSE:
         message = case((wrong, text("only a number can be negated")))
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
-    return Value(alts, value.nothing, exact=value.exact and decimals.negated(value.exact))
+    return Value(alts, value.nothing, exact=value.exact and decimals.negate_decimal(value.exact))
 
 
 def _results(
@@ -84,9 +84,9 @@ def _results(
         if (one, other) == (INT, INT) and op in _SAFE and _divides_all(right.constant):
             yield INT, neutral(_SAFE[op], mine, theirs), None
             continue
-        if DECIMAL in (one, other) and (decimal := decimals.computed(op, one, left, other, right)) is not None:
+        if DECIMAL in (one, other) and (decimal := decimals.compute(op, one, left, other, right)) is not None:
             exact.append(decimal)
-            yield DECIMAL, decimals.shown(decimal), (mine, theirs)
+            yield DECIMAL, decimals.decimal_text(decimal), (mine, theirs)
             continue
         if DECIMAL in (one, other) and {one, other} <= set(EVERY_NUMBER):
             yield FLOAT, _nearly(op, one, left, other, right), (mine, theirs)
@@ -131,9 +131,9 @@ def _result(op: str, one: str, mine: Sql, other: str, theirs: Sql) -> tuple[str,
         case "+", "string", "string":
             return STRING, concat(mine, theirs)
         case "+" | "-", "time", "duration":
-            return TIME, _moved(op, mine, theirs)
+            return TIME, _shift_time(op, mine, theirs)
         case "+", "duration", "time":
-            return TIME, _moved(op, theirs, mine)
+            return TIME, _shift_time(op, theirs, mine)
         case "-", "time", "time":
             between = neutral("subtract", neutral("micros", mine), neutral("micros", theirs), options=(INT,))
             return DURATION, between
@@ -148,7 +148,7 @@ def _real(kind: str, sql: Sql) -> Sql:
     return cast(sql, FLOAT) if kind == INT else sql
 
 
-def _moved(op: str, time: Sql, by: Sql) -> Sql:
+def _shift_time(op: str, time: Sql, by: Sql) -> Sql:
     return time_at(neutral(_NAMES[op], neutral("micros", time), by, options=(INT,)))
 
 
@@ -161,10 +161,10 @@ def _with_error(op: str, left: Value, right: Value, alts: dict[str, Sql], done: 
     mixed = not done or _mixed(left, right, done)
     if not (comes_in or any(done) or (mixed and _there(left) != FALSE and _there(right) != FALSE)):
         return alts
-    return Alternates(alts, {ERROR: lambda: _failed(op, left, right, alts, done)})
+    return Alternates(alts, {ERROR: lambda: _failure(op, left, right, alts, done)})
 
 
-def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Sql:
+def _failure(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Sql:
     """Errors that come in, then results that there are not, then kinds that do not go together."""
     checkpoint()
     errors: list[Sql] = [each.alts[ERROR] for each in (left, right) if ERROR in each.alts]

@@ -17,7 +17,7 @@ from lochan.query import ast
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.relations import Picked, Rows, over
 from lochan.query.compile.scope import Scope, size_of
-from lochan.query.compile.value import Value, mapped
+from lochan.query.compile.value import Value, map_expressions
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.functions import AGGREGATES
 
@@ -31,14 +31,14 @@ class Bound(NamedTuple):
     scope: Scope
 
 
-def bound(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
+def bind_columns(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
     """The same rows, and a scope over them in which long parts of the operator's expressions are columns."""
     levels = _levels(_expressions(operator))
     for _, parts in sorted(levels.items()):
         found = {id(part): value_of(part, scope) for part in parts}
         scope = replace(scope, bound={**scope.bound, **found})
         if any(size_of(value, _NODES) >= _NODES or _is_merged(value) for value in found.values()):
-            rows, scope = resealed(rows, scope)
+            rows, scope = seal_again(rows, scope)
     return Bound(rows, scope)
 
 
@@ -48,12 +48,12 @@ def _is_merged(value: Value) -> bool:
     return isinstance(made, Neutral) and made.this == "json_merged"
 
 
-def resealed(rows: Rows, scope: Scope) -> Bound:
+def seal_again(rows: Rows, scope: Scope) -> Bound:
     """The same rows as a relation of their own, and the scope over that."""
     picked = Picked(rows.relation, scope.query.names.next(), rows.tests, rows.order)
     made = over(rows, picked)
     values: Mapping[int, Value] = {
-        part: mapped(value, lambda sql, kind: picked.column(sql)) for part, value in scope.bound.items()
+        part: map_expressions(value, lambda sql, kind: picked.column(sql)) for part, value in scope.bound.items()
     }
     return Bound(made, replace(scope, this=made.this, bound=values))
 

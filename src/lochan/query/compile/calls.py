@@ -15,7 +15,7 @@ from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.logic import all_of, any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.numbers import refused_where_set
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.scope import Scope, query_error
 from lochan.query.compile.sql import FALSE, TRUE, Sql
 from lochan.query.compile.sql import text as text_
 from lochan.query.compile.value import Format, Value
@@ -44,14 +44,14 @@ class FunctionCall:
         """An argument that must be a constant."""
         value = self.values[at].constant
         if not isinstance(value, type) or (isinstance(value, bool) and type is not bool):
-            raise refused(self.scope.query, self.arguments[at], f"`{self.name}` takes {what} as a constant")
+            raise query_error(self.scope.query, self.arguments[at], f"`{self.name}` takes {what} as a constant")
         return value
 
     def text(self, at: int, what: str = "a text") -> str:
         return self.constant(at, str, what)
 
     def refuse(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
-        raise refused(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
+        raise query_error(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
 
 
 Function = Callable[[FunctionCall], Value]

@@ -33,7 +33,7 @@ from lochan.query.compile.logic import all_of, any_of, case, coalesce, is_null, 
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, concat, null_of, number, op, text
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import NUMBERS, Exact, Value, present, valued
+from lochan.query.compile.value import NUMBERS, Exact, Value, has_value, present
 from lochan.query.dialects.neutral import neutral
 
 
@@ -70,8 +70,8 @@ def collect(each: Aggregated) -> Value:
 
 
 def union(each: Aggregated) -> Value:
-    value = by_moment(numbers.normalized(each.value))
-    there = valued(value)
+    value = by_moment(numbers.normalize(each.value))
+    there = has_value(value)
     tests = [] if there == TRUE else [there]
     kind = _single(value)
     if kind is not None:
@@ -106,7 +106,7 @@ def _letters(value: Value) -> Sql:
 
 def fused_type(each: Aggregated) -> Value:
     """Each type that there is, once."""
-    texts = neutral("sorted_list", each.over(neutral("collect_distinct", type_text(each.value)), valued(each.value)))
+    texts = neutral("sorted_list", each.over(neutral("collect_distinct", type_text(each.value)), has_value(each.value)))
     return Value({STRING: neutral("list_join", texts, options=("|",))}, NULL)
 
 
@@ -213,11 +213,11 @@ def _extreme_decimal(ends: dict[str, Sql], of: Exact, *, least: bool) -> _Extrem
     exact = Exact(ends[DECIMAL], of.digits)
     others = [kind for kind in (INT, FLOAT) if kind in ends]
     if not others:
-        return _Extreme({DECIMAL: decimals.shown(exact)}, exact)
+        return _Extreme({DECIMAL: decimals.decimal_text(exact)}, exact)
     first = decimals.best(exact, [(kind, ends[kind]) for kind in others], least=least)
     found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
     return _Extreme(
-        {**found, DECIMAL: case((first, decimals.shown(exact)))}, Exact(case((first, exact.sql)), of.digits)
+        {**found, DECIMAL: case((first, decimals.decimal_text(exact)))}, Exact(case((first, exact.sql)), of.digits)
     )
 
 
@@ -226,4 +226,4 @@ def _composite(each: Aggregated, value: Value, *, least: bool) -> Sql:
     ordered by their texts, because the text used for ordering marks its own end."""
     written = json_text(value)
     place = concat(order_text(value), written)
-    return each.over(neutral("first_by" if least else "last_by", written, place), valued(value))
+    return each.over(neutral("first_by" if least else "last_by", written, place), has_value(value))

@@ -41,17 +41,20 @@ from lochan.query.compile.logic import (
 )
 from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, TRUE, Sql, cast, number, op, text, try_cast
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import NUMBERS, Value, address_digits, nulled, settled, valued
+from lochan.query.compile.value import NUMBERS, Value, address_digits, errors_as_null, has_value, is_explicit_null
 from lochan.query.dialects.neutral import neutral
 
 
-def compared(op_: str, left: Value, right: Value) -> Sql:
+def compare(op_: str, left: Value, right: Value) -> Sql:
     """NULL counts as false: a caller that negates the answer makes it `total` first."""
     pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
     if op_ == "==":
-        pairs.append(all_of([nulled(left), nulled(right)]))
+        pairs.append(all_of([is_explicit_null(left), is_explicit_null(right)]))
     if op_ == "!=":  # null is of another kind than all else, and yet unequal to it
-        pairs += [all_of([nulled(left), valued(right)]), all_of([valued(left), nulled(right)])]
+        pairs += [
+            all_of([is_explicit_null(left), has_value(right)]),
+            all_of([has_value(left), is_explicit_null(right)]),
+        ]
     if op_ in ("==", "!=") and left.kinds & COMPOSITE and right.kinds & COMPOSITE:
         pairs.append(_as_texts(op_, left, right))
     return any_of(pairs)
@@ -59,7 +62,7 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
 
 def total(op_: str, left: Value, right: Value) -> Sql:
     """Never NULL."""
-    test = compared(op_, left, right)
+    test = compare(op_, left, right)
     certain = all(not each.nothing and len(each.alts) == 1 for each in (left, right))
     return test if certain else surely(test)
 
@@ -82,27 +85,29 @@ def exact(op_: str, whole: Sql, real: Sql) -> Sql:
 
 def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp.Ordered]:
     """By kind, then by value; null and missing together at one end, null before missing. An error is null."""
-    value = settled(value)
+    value = errors_as_null(value)
     keys: list[exp.Ordered] = []
     simple = [kind for kind in SIMPLE if kind in value.alts]
     rest = [kind for kind in value.alts if kind in COMPOSITE]
     if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
-        keys.append(_ordered(kind_place(value), descending, nulls_first))
+        keys.append(_order_term(kind_place(value), descending, nulls_first))
     if DECIMAL in simple:
         by_number = decimals.keys(value) or [numbers.key(value)]
-        keys.extend(_ordered(each, descending, nulls_first) for each in by_number)
+        keys.extend(_order_term(each, descending, nulls_first) for each in by_number)
         simple = [kind for kind in simple if kind not in EVERY_NUMBER]
     elif set(NUMBERS) <= set(simple):
-        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value.alts[INT], value.alts[FLOAT]))
+        keys.extend(
+            _order_term(each, descending, nulls_first) for each in number_keys(value.alts[INT], value.alts[FLOAT])
+        )
         simple = [kind for kind in simple if kind not in NUMBERS]
     for kind in simple:
-        keys.append(_ordered(value.alts[kind], descending, nulls_first))
+        keys.append(_order_term(value.alts[kind], descending, nulls_first))
         if kind == TIME and value.original is not None:
-            keys.append(_ordered(moments.finer(value.original), descending, nulls_first))
+            keys.append(_order_term(moments.finer(value.original), descending, nulls_first))
     if rest:
-        keys.append(_ordered(order_text(value.only(rest)), descending, nulls_first))
+        keys.append(_order_term(order_text(value.only(rest)), descending, nulls_first))
     if NULL in value.alts and value.alts[NULL] != TRUE and value.nothing:
-        keys.append(_ordered(value.alts[NULL], False, False))
+        keys.append(_order_term(value.alts[NULL], False, False))
     return keys
 
 
@@ -145,9 +150,9 @@ def _pairs(left: Value, right: Value) -> Iterator[tuple[str, str]]:
 def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     mine, theirs = left.alts[one], right.alts[other]
     if DECIMAL in (one, other):
-        return numbers.compared(op_, one, left, other, right)
+        return numbers.compare_numbers(op_, one, left, other, right)
     if one == TIME and (moments.is_fine(left) or moments.is_fine(right)):
-        return moments.compared(op_, left, right)
+        return moments.compare_times(op_, left, right)
     if one == other:
         return _simple(op_, one, mine, theirs)
     if one == INT:
@@ -186,7 +191,7 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
     return op(exp.GTE, whole, number(math.ceil(real)))
 
 
-def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
+def _order_term(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=value.copy(), desc=descending, nulls_first=nulls_first)
 
 

@@ -13,18 +13,29 @@ from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.logic import case, coalesce, eq, flag
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, text
 from lochan.query.compile.texts import json_array, json_text
-from lochan.query.compile.value import GONE, MISSING, Format, Order, Record, Value, absent, fixed, present, with_null
+from lochan.query.compile.value import (
+    GONE,
+    MISSING,
+    Format,
+    Order,
+    Record,
+    Value,
+    absent,
+    fixed_object,
+    present,
+    with_null,
+)
 from lochan.query.dialects.neutral import neutral
 
 # ── one value out of several ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def chosen(arms: Sequence[tuple[Sql, Value]]) -> Value:
+def choose_arm(arms: Sequence[tuple[Sql, Value]]) -> Value:
     """The value of the arm whose test holds. At most one test holds in any row."""
     arms = [(test, with_null(value)) for test, value in arms if test != FALSE]
     if len(arms) == 1 and arms[0][0] == TRUE:
         return arms[0][1]
-    element, arms = agreed(arms)
+    element, arms = common_type(arms)
     kinds = dict.fromkeys(kind for _, value in arms for kind in value.alts)
     alts = {
         kind: case(*((test, value.alts[kind]) for test, value in arms if kind in value.alts))
@@ -43,7 +54,7 @@ def chosen(arms: Sequence[tuple[Sql, Value]]) -> Value:
     return Value(alts, nothing, element, record, format, original=original, exact=exact)
 
 
-def agreed(arms: Sequence[tuple[Sql, Value]]) -> tuple[Type | None, list[tuple[Sql, Value]]]:
+def common_type(arms: Sequence[tuple[Sql, Value]]) -> tuple[Type | None, list[tuple[Sql, Value]]]:
     """Arrays of one element type; where they differ, all as JSON texts."""
     elements = [value.element for _, value in arms if ARRAY in value.alts]
     if not elements:
@@ -66,7 +77,7 @@ def _record(arms: Sequence[tuple[Sql, Value]]) -> Record:
     names = list(dict.fromkeys(name for _, record in records for name in record.names))
 
     def get(name: str) -> Value:
-        return chosen([(test, record.get(name) if name in record else GONE) for test, record in records])
+        return choose_arm([(test, record.get(name) if name in record else GONE) for test, record in records])
 
     grows = any(record.grows for _, record in records)
     return Record(names, get, combined_order(names, records), grows=grows)
@@ -75,7 +86,7 @@ def _record(arms: Sequence[tuple[Sql, Value]]) -> Record:
 def combined_order(names: Sequence[str], records: Sequence[tuple[Sql, Record]]) -> Order | None:
     if one_order(names, [record for _, record in records]):
         return None
-    by_number, numbers = renumbered([record for _, record in records])
+    by_number, numbers = renumber_orders([record for _, record in records])
     return Order(case(*((test, sql) for (test, _), sql in zip(records, numbers, strict=True))), by_number)
 
 
@@ -86,7 +97,7 @@ def one_order(names: Sequence[str], records: Sequence[Record]) -> bool:
     )
 
 
-def renumbered(records: Sequence[Record]) -> tuple[dict[int, tuple[str, ...]], list[Sql]]:
+def renumber_orders(records: Sequence[Record]) -> tuple[dict[int, tuple[str, ...]], list[Sql]]:
     """One numbering for the orders of all, and the number in terms of each: those of a source keep theirs as long as
     they agree, the others get new ones."""
     numbers: dict[int, tuple[str, ...]] = {}
@@ -147,7 +158,7 @@ def record_of(fields: Sequence[tuple[str | None, Value]]) -> Value:
             members[name] = value
         elif value.record is not None:
             members |= {each: _spread(value, each, members.get(each)) for each in value.record.names}
-    return fixed(members)
+    return fixed_object(members)
 
 
 def _spread(value: Value, name: str, before: Value | None) -> Value:
@@ -155,7 +166,7 @@ def _spread(value: Value, name: str, before: Value | None) -> Value:
     from lochan.query.compile.fields import member
 
     found = member(value, name)
-    return found if before is None else chosen([(present(found), found), (absent(found), before)])
+    return found if before is None else choose_arm([(present(found), found), (absent(found), before)])
 
 
 def _has_unknown_names(value: Value) -> bool:
@@ -172,7 +183,7 @@ def _texts(fields: Sequence[tuple[str | None, Value]]) -> Iterator[Sql]:
             named[name] = value
             continue
         if named:
-            yield json_text(fixed(named))
+            yield json_text(fixed_object(named))
             named = {}
         objects = value.only((OBJECT, JSON))
         if JSON in objects.alts:
@@ -181,7 +192,7 @@ def _texts(fields: Sequence[tuple[str | None, Value]]) -> Iterator[Sql]:
             objects = replace(objects, alts={**objects.alts, JSON: case((is_object, written))})
         yield json_text(objects)
     if named:
-        yield json_text(fixed(named))
+        yield json_text(fixed_object(named))
 
 
 def is_object(value: Value) -> bool:

@@ -30,7 +30,7 @@ _COUNT_DIGITS = 12  # of how many rows there are
 # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def shown(exact: Exact) -> Sql:
+def decimal_text(exact: Exact) -> Sql:
     """The same text for the same number."""
     return neutral("decimal_text", exact.sql, options=(exact.digits.scale,))
 
@@ -54,7 +54,7 @@ def nearest(exact: Exact) -> Sql:
     return neutral("decimal_float", exact.sql)
 
 
-def negated(exact: Exact) -> Exact:
+def negate_decimal(exact: Exact) -> Exact:
     """A decimal has the digits for either sign."""
     turned = exp.Cast(this=exp.Neg(this=exp.Paren(this=exact.sql.copy())), to=decimal_type(exact.digits.scale))
     return Exact(turned, exact.digits)
@@ -63,7 +63,7 @@ def negated(exact: Exact) -> Exact:
 # ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def compared(op_: str, exact: Exact, kind: str, value: Value) -> Sql | None:
+def compare_decimal(op_: str, exact: Exact, kind: str, value: Value) -> Sql | None:
     """With a value where it is of this kind. None: no decimal holds both."""
     constant = value.constant
     if isinstance(constant, int | float | Decimal) and not isinstance(constant, bool):
@@ -102,7 +102,7 @@ def _with_decimal(op_: str, one: Exact, other: Exact) -> Sql | None:
     both = common([one.digits, other.digits])
     if both is None:
         return None
-    return op(COMPARISONS[op_], widened(one, both).sql, widened(other, both).sql)
+    return op(COMPARISONS[op_], widen(one, both).sql, widen(other, both).sql)
 
 
 def common(digits: Sequence[Digits]) -> Digits | None:
@@ -111,7 +111,7 @@ def common(digits: Sequence[Digits]) -> Digits | None:
     return Digits(whole, scale) if whole + scale <= DIGITS_MAX else None
 
 
-def widened(exact: Exact, digits: Digits) -> Exact:
+def widen(exact: Exact, digits: Digits) -> Exact:
     if exact.digits.scale == digits.scale:
         return Exact(exact.sql, digits)
     return Exact(exp.Cast(this=exact.sql.copy(), to=decimal_type(digits.scale)), digits)
@@ -150,7 +150,7 @@ def _holds(op_: str, sign: int) -> bool:
 # ── arithmetic ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def computed(op_: str, one: str, left: Value, other: str, right: Value) -> Exact | None:
+def compute(op_: str, one: str, left: Value, other: str, right: Value) -> Exact | None:
     """Computes with two kinds of numbers, one of them a decimal. Returns None if the result would not be exact, or no
     decimal type holds it."""
     mine, theirs = _operand(one, left), _operand(other, right)
@@ -181,10 +181,10 @@ def _remainder(mine: Exact, theirs: Exact) -> Exact | None:
 def one_of(found: Sequence[Exact]) -> Exact | None:
     """Combines values of which at most one is set in any row. Returns None if no decimal type holds them all."""
     digits = common([each.digits for each in found]) if found else None
-    return None if digits is None else Exact(coalesce(*(widened(each, digits).sql for each in found)), digits)
+    return None if digits is None else Exact(coalesce(*(widen(each, digits).sql for each in found)), digits)
 
 
-def rounded(exact: Exact, name: str, scale: int = 0) -> Exact:
+def round_decimal(exact: Exact, name: str, scale: int = 0) -> Exact:
     """By `round`, `ceil` or `floor`: nothing is lost that is not meant to be."""
     if scale >= exact.digits.scale:
         return exact
@@ -273,7 +273,7 @@ def best(exact: Exact, others: Sequence[tuple[str, Sql]], *, least: bool) -> Sql
     """Whether the decimal comes before each of the others, of those that are there."""
     tests = [is_set(exact.sql)]
     for kind, sql in others:
-        found = compared("<=" if least else ">=", exact, kind, Value({kind: sql}))
+        found = compare_decimal("<=" if least else ">=", exact, kind, Value({kind: sql}))
         assert found is not None
         tests.append(any_of([exp.Is(this=exp.Paren(this=sql.copy()), expression=exp.Null()), coalesce(found, FALSE)]))
     return all_of(tests)

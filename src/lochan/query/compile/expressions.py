@@ -10,12 +10,12 @@ from lochan.pools.kinds import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.comparison import compared, in_network, total
-from lochan.query.compile.constructors import array_of, chosen, record_of
-from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
+from lochan.query.compile.comparison import compare, in_network, total
+from lochan.query.compile.constructors import array_of, choose_arm, record_of
+from lochan.query.compile.fields import array_items, element, is_array_text, json_by_kind, member, typed_value
 from lochan.query.compile.logic import COMPARISONS, all_of, any_of, case, coalesce, flag, is_null, negate, surely
-from lochan.query.compile.patterns import found
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.patterns import contains_term
+from lochan.query.compile.scope import Scope, query_error
 from lochan.query.compile.sql import FALSE, Sql, concat, null_of, op, text
 from lochan.query.compile.value import GONE, MISSING, Value, boolean, literal
 from lochan.query.dialects.neutral import neutral
@@ -33,19 +33,19 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
         case ast.This():
             return scope.this
         case ast.Name(name):
-            return _named(scope.this, name, e, scope, "field")
+            return _member_of(scope.this, name, e, scope, "field")
         case ast.Dot(of, name):
-            return _named(value_of(of, scope), name, e, scope, f"field of `{_shown(of)}`")
+            return _member_of(value_of(of, scope), name, e, scope, f"field of `{_expression_text(of)}`")
         case ast.Index():
-            return _indexed(e, scope)
+            return _index(e, scope)
         case ast.Slice():
-            return _sliced(e, scope)
+            return _slice(e, scope)
         case ast.Unary("-", of):
             return negative(value_of(of, scope))
         case ast.Unary(_, of):
             return _unsure(negate(test_of(of, scope, total=True)), scope, of)
         case ast.Binary("and" | "or" as op_, left, right):
-            return _connected(op_, left, right, scope)
+            return _connect(op_, left, right, scope)
         case ast.Binary("in", left, right):
             return boolean(surely(_in(left, right, scope)))
         case ast.Binary("like", left, right):
@@ -58,18 +58,18 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
             return boolean(surely(_between(of, low, high, scope)))
         case ast.Conditional(test, then, other):
             sure = surely(test_of(test, scope, total=True))
-            return chosen([(sure, value_of(then, scope)), (negate(sure), value_of(other, scope))])
+            return choose_arm([(sure, value_of(then, scope)), (negate(sure), value_of(other, scope))])
         case ast.Call():
-            from lochan.query.compile.functions import called
+            from lochan.query.compile.functions import call_function
 
-            return called(e, scope)
+            return call_function(e, scope)
         case ast.ListOf(items):
             return array_of([value_of(item, scope) for item in items])
         case ast.RecordOf(fields):
             return record_of([(name, value_of(value, scope)) for name, value in fields])
         case ast.Term(what):
-            return boolean(surely(found(what, scope.this, scope, e)))
-    raise refused(scope.query, e, "a pattern cannot be used here")
+            return boolean(surely(contains_term(what, scope.this, scope, e)))
+    raise query_error(scope.query, e, "a pattern cannot be used here")
 
 
 def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
@@ -80,7 +80,7 @@ def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
         case ast.Binary("or", left, right):
             return any_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
         case ast.Binary(op_, left, right) if op_ in COMPARISONS and not total:
-            return compared(op_, value_of(left, scope), value_of(right, scope))
+            return compare(op_, value_of(left, scope), value_of(right, scope))
         case ast.Binary("in", left, right) if not total:
             return _in(left, right, scope)
         case ast.Binary("like", left, right) if not total:
@@ -88,7 +88,7 @@ def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
         case ast.Between(of, low, high) if not total:
             return _between(of, low, high, scope)
         case ast.Term(what) if not total:
-            return found(what, scope.this, scope, e)
+            return contains_term(what, scope.this, scope, e)
         case ast.Unary("not", of):
             return negate(test_of(of, scope, total=True))
     truth = value_of(e, scope).alts.get(BOOL)
@@ -97,7 +97,7 @@ def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
     return truth
 
 
-def _named(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Value:
+def _member_of(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Value:
     value = member(of, name)
     if value is GONE or not value.alts:
         record = of.record
@@ -114,22 +114,22 @@ def _first_names(names: tuple[str, ...]) -> str:
     return "there are " + ", ".join(f"`{name}`" for name in names[:8]) + (" and others" if len(names) > 8 else "")
 
 
-def _indexed(e: ast.Index, scope: Scope) -> Value:
+def _index(e: ast.Index, scope: Scope) -> Value:
     of, at = value_of(e.of, scope), value_of(e.at, scope)
     if isinstance(at.constant, bool) or not isinstance(at.constant, int | str):
-        raise refused(scope.query, e.at, "an index must be a constant number or name")
+        raise query_error(scope.query, e.at, "an index must be a constant number or name")
     if isinstance(at.constant, str):
-        return _named(of, at.constant, e, scope, "field")
+        return _member_of(of, at.constant, e, scope, "field")
     return element(of, at.constant)
 
 
-def _sliced(e: ast.Slice, scope: Scope) -> Value:
+def _slice(e: ast.Slice, scope: Scope) -> Value:
     of = value_of(e.of, scope)
     ends = []
     for end in (e.start, e.stop):
         value = None if end is None else value_of(end, scope).constant
         if end is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise refused(scope.query, end, "the ends of a slice must be constant numbers")
+            raise query_error(scope.query, end, "the ends of a slice must be constant numbers")
         ends.append(value)
     alts: dict[str, Sql] = {}
     if STRING in of.alts:
@@ -150,7 +150,7 @@ def _sliced_text(json: Sql, ends: tuple[int | None, ...]) -> Sql:
     return case((is_array_text(json), concat(text("["), coalesce(inside, text("")), text("]"))))
 
 
-def _connected(op_: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Value:
+def _connect(op_: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Value:
     join = all_of if op_ == "and" else any_of
     sides = [test_of(each, scope, total=True) for each in (left, right)]
     return _unsure(join(sides), scope, left, right)
@@ -188,9 +188,9 @@ def _among(one: Value, many: Value) -> Sql:
         if one.kinds == {many.element} and many.element in (BOOL, INT, STRING):
             tests.append(neutral("list_contains", many.alts[ARRAY], one.alts[many.element]))
         else:
-            tests.append(_some(many.alts[ARRAY], compared("==", one, typed(_ELEMENT, many.element))))
+            tests.append(_some(many.alts[ARRAY], compare("==", one, typed_value(_ELEMENT, many.element))))
     if JSON in many.alts:
-        tests.append(_some(array_items(many.alts[JSON]), compared("==", one, opened(_ELEMENT))))
+        tests.append(_some(array_items(many.alts[JSON]), compare("==", one, json_by_kind(_ELEMENT))))
     return any_of(tests)
 
 
@@ -212,7 +212,7 @@ def _one_of(one: Value, items: list[Value]) -> Sql:
         if single and item.constant is not None and kind in one.alts and kind in (INT, STRING):
             by_kind.setdefault(kind, []).append(item.alts[kind])
         else:
-            tests.append(compared("==", one, item))
+            tests.append(compare("==", one, item))
     for kind, values in by_kind.items():
         many = exp.In(this=one.alts[kind].copy(), expressions=[each.copy() for each in values])
         tests.append(many if len(values) > 1 else op(exp.EQ, one.alts[kind], values[0]))
@@ -222,9 +222,9 @@ def _one_of(one: Value, items: list[Value]) -> Sql:
 def _like(e: ast.Expr, left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
     pattern = value_of(right, scope).constant
     if not isinstance(pattern, str):
-        raise refused(scope.query, right, "the pattern of `like` must be a constant text")
+        raise query_error(scope.query, right, "the pattern of `like` must be a constant text")
     if re.search(r"\\(?![\\%_])", re.sub(r"\\\\", "", pattern)):
-        raise refused(
+        raise query_error(
             scope.query, right, "a backslash in a pattern of `like` must stand before %, _ or another backslash"
         )
     one = value_of(left, scope)
@@ -233,13 +233,13 @@ def _like(e: ast.Expr, left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
 
 def _between(of: ast.Expr, low: ast.Expr, high: ast.Expr, scope: Scope) -> Sql:
     value = value_of(of, scope)
-    return all_of([compared(">=", value, value_of(low, scope)), compared("<=", value, value_of(high, scope))])
+    return all_of([compare(">=", value, value_of(low, scope)), compare("<=", value, value_of(high, scope))])
 
 
-def _shown(e: ast.Expr) -> str:
+def _expression_text(e: ast.Expr) -> str:
     match e:
         case ast.Name(name):
             return name
         case ast.Dot(of, name):
-            return f"{_shown(of)}.{name}"
+            return f"{_expression_text(of)}.{name}"
     return "this"

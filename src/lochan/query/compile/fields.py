@@ -23,7 +23,7 @@ from lochan.query.compile.value import (
     Record,
     Shaped,
     Value,
-    guarded,
+    value_where,
     with_null,
 )
 from lochan.query.dialects.neutral import Neutral, neutral
@@ -76,7 +76,7 @@ def member(value: Value, name: str) -> Value:
         found.append(_inside(value, value.record.get(name)))
     if JSON in value.alts:
         found.append(_below_text(value, name))
-    return merged(found) if found else GONE
+    return merge_values(found) if found else GONE
 
 
 def element(value: Value, at: int) -> Value:
@@ -85,18 +85,18 @@ def element(value: Value, at: int) -> Value:
     if ARRAY in value.alts and value.element is not None:
         array = value.alts[ARRAY]
         inside = neutral("list_has", array, options=(at,))
-        found.append(guarded(typed(neutral("list_get", array, options=(at,)), value.element), inside))
+        found.append(value_where(typed_value(neutral("list_get", array, options=(at,)), value.element), inside))
     if JSON in value.alts:
         found.append(_below_text(value, at))
-    return merged(found) if found else GONE
+    return merge_values(found) if found else GONE
 
 
-def typed(sql: Sql, type: Type) -> Value:
+def typed_value(sql: Sql, type: Type) -> Value:
     """What an array holds: nothing in it can be missing, and NULL is null."""
     type = if_set(type)
     if isinstance(type, Object):
         types = dict(type.fields)
-        record = Record(types, lambda name: typed(neutral("struct_get", sql, options=(name,)), types[name]))
+        record = Record(types, lambda name: typed_value(neutral("struct_get", sql, options=(name,)), types[name]))
         return Value({OBJECT: flag(is_set(sql))}, NULL, record=record)
     if isinstance(type, Array):
         return Value({ARRAY: sql}, NULL, element=type.of)
@@ -106,7 +106,7 @@ def typed(sql: Sql, type: Type) -> Value:
     return Value({kind: sql}, NULL, format=Format(constant=type[5:]) if kind == TIME else None)
 
 
-def opened(json: Sql) -> Value:
+def json_by_kind(json: Sql) -> Value:
     """A JSON text by the kind of what it says; objects and arrays stay text. Only a number that is no int can have lost
     digits on its way through an engine's reader of JSON: all else is asked of the plain text, which is far shorter, and
     a path of several steps repeats it at every step."""
@@ -151,7 +151,7 @@ def _plain(json: Sql) -> Sql:
     return json
 
 
-def merged(values: Sequence[Value]) -> Value:
+def merge_values(values: Sequence[Value]) -> Value:
     """One value out of several. In any row, at most one of them is there."""
     if len(values) == 1:
         return values[0]
@@ -170,8 +170,8 @@ def _below_text(value: Value, step: str | int) -> Value:
     """One path from the text that is there, however many steps were taken to come here."""
     text = value.text if value.text is not None else value.alts[JSON]
     if isinstance(text, Neutral) and text.this == "json_exact":
-        return opened(neutral("json_exact", *text.expressions, options=(*text.options, step)))
-    return opened(neutral("json_exact", text, options=(step,)))
+        return json_by_kind(neutral("json_exact", *text.expressions, options=(*text.options, step)))
+    return json_by_kind(neutral("json_exact", text, options=(step,)))
 
 
 def _inside(value: Value, found: Value) -> Value:
@@ -179,7 +179,7 @@ def _inside(value: Value, found: Value) -> Value:
     if not value.nothing and value.kinds == {OBJECT}:
         return found
     if found.nothing == NULL:
-        return guarded(found, is_set(value.alts[OBJECT]))
+        return value_where(found, is_set(value.alts[OBJECT]))
     return replace(found, nothing=MISSING, there=None)
 
 
@@ -188,7 +188,7 @@ def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) ->
     names = tuple(scan.source.members(path))
     body = None
     if not path and scan.source.has_body:
-        body = Body(scan.body(), _laid_out(scan, objects))
+        body = Body(scan.body(), _column_fields(scan, objects))
     return Record(
         names,
         lambda name: field_of(scan, (*path, name), _below(objects, name), sure=sure),
@@ -199,7 +199,7 @@ def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) ->
     )
 
 
-def _laid_out(scan: Scan, objects: Mapping[int, Object]) -> frozenset[str]:
+def _column_fields(scan: Scan, objects: Mapping[int, Object]) -> frozenset[str]:
     """The fields of rows that are no text: only these need columns of their own."""
     texts = set(scan.source.text_shapes)
     return frozenset(name for number, each in objects.items() if number not in texts for name in each.names())

@@ -42,11 +42,11 @@ def negate(value: Sql) -> Sql:
 
 
 def all_of(tests: Iterable[Sql]) -> Sql:
-    return _joined(exp.And, [test for test in tests if test != TRUE], TRUE)
+    return _join(exp.And, [test for test in tests if test != TRUE], TRUE)
 
 
 def any_of(tests: Iterable[Sql]) -> Sql:
-    return _joined(exp.Or, [test for test in tests if test != FALSE], FALSE)
+    return _join(exp.Or, [test for test in tests if test != FALSE], FALSE)
 
 
 def surely(test: Sql) -> Sql:
@@ -82,17 +82,17 @@ def flag(test: Sql) -> Sql:
     return test if test == TRUE else case((test, TRUE))
 
 
-def flagged(value: Sql) -> Sql:
+def flag_test(value: Sql) -> Sql:
     """Whether a flag is set: the test that it was made of, if that is never NULL."""
     if isinstance(value, exp.Case) and len(value.args["ifs"]) == 1 and value.args.get("default") is None:
         arm = value.args["ifs"][0]
-        if arm.args["true"] == TRUE and all(isinstance(each, _TOTAL) for each in _connected(arm.this)):
+        if arm.args["true"] == TRUE and all(isinstance(each, _TOTAL) for each in _operands(arm.this)):
             test: Sql = arm.this
             return test
     return is_set(value)
 
 
-def _connected(test: Sql) -> list[Sql]:
+def _operands(test: Sql) -> list[Sql]:
     """What `and`, `or` and `not` join."""
     found, left = [], [test]
     while left:
@@ -113,10 +113,10 @@ def _is_literal(value: Sql) -> bool:
     return isinstance(value, exp.Literal | exp.Boolean)
 
 
-def _joined(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
+def _join(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     """Balanced, so that a thousand parts are ten levels; parts that are joined themselves are taken apart first."""
     parts = list(dict.fromkeys(each for part in parts for each in _apart(node, part)))
-    return _balanced(node, parts, nothing)
+    return _balance(node, parts, nothing)
 
 
 def _apart(node: type[exp.Connector], part: Sql) -> list[Sql]:
@@ -132,7 +132,7 @@ def _apart(node: type[exp.Connector], part: Sql) -> list[Sql]:
     return found
 
 
-def _balanced(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
+def _balance(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     if any(part == negate(nothing) for part in parts):
         return negate(nothing)
     if not parts:
@@ -140,4 +140,4 @@ def _balanced(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return op(node, _balanced(node, parts[:middle], nothing), _balanced(node, parts[middle:], nothing))
+    return op(node, _balance(node, parts[:middle], nothing), _balance(node, parts[middle:], nothing))

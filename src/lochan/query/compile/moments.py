@@ -48,7 +48,7 @@ def is_fine(value: Value) -> bool:
     return value.original is not None or bool(getattr(value.constant, "finer", ""))
 
 
-def compared(op_: str, left: Value, right: Value) -> Sql:
+def compare_times(op_: str, left: Value, right: Value) -> Sql:
     """Compares times that may be more precise than microseconds."""
     one, other = left.alts[TIME], right.alts[TIME]
     mine, theirs = finer_of(left), finer_of(right)

@@ -108,7 +108,7 @@ def _is_cut(query: exp.Expr) -> bool:
 
 def _inside(select: exp.Select, tests: Tests) -> Tests:
     """Selects the tests, over the result and in HAVING, that can be applied to the input rows of the query."""
-    made = [*select.expressions, *_kept(select, "having"), *_kept(select, "order")]
+    made = [*select.expressions, *_clause(select, "having"), *_clause(select, "order")]
     group = select.args.get("group")
     in_common: list[Sql] | None = None  # what all rows share that have an effect on each other; None: none has
     if group is not None:
@@ -117,7 +117,7 @@ def _inside(select: exp.Select, tests: Tests) -> Tests:
         in_common = []
     for part in _partitions(made):
         in_common = [each for each in part if in_common is None or each in in_common]
-    found = _renamed(tests, {each.alias_or_name: each.unalias() for each in select.expressions}, in_common)
+    found = _rename_columns(tests, {each.alias_or_name: each.unalias() for each in select.expressions}, in_common)
     if group is not None:
         found += [part for part in _parts(select.args.get("having")) if _is_of(part, group.expressions)]
     return found
@@ -132,7 +132,7 @@ def _partitions(made: Iterable[exp.Expr]) -> Iterator[list[Sql]]:
             yield []
 
 
-def _kept(select: exp.Select, clause: str) -> list[exp.Expr]:
+def _clause(select: exp.Select, clause: str) -> list[exp.Expr]:
     found = select.args.get(clause)
     return [] if found is None else [found]
 
@@ -166,7 +166,7 @@ def _parts(test: exp.Expr | None) -> Tests:
 
 def _queries_in_expressions(select: exp.Select) -> Iterator[exp.Query]:
     joins = select.args.get("joins") or []
-    made = [each for key in ("where", "group", "having", "order") for each in _kept(select, key)]
+    made = [each for key in ("where", "group", "having", "order") for each in _clause(select, key)]
     made += [*select.expressions, *(on for join in joins if (on := join.args.get("on")) is not None)]
     for node in made:
         yield from (each for each in _here(node) if isinstance(each, exp.Query))
@@ -208,10 +208,10 @@ def _is_about(test: Sql, alias: str) -> bool:
 
 
 def _bare(test: Sql) -> Sql:
-    return _replaced(test, lambda column: exp.column(column.name, quoted=True))
+    return _replace_columns(test, lambda column: exp.column(column.name, quoted=True))
 
 
-def _renamed(tests: Tests, made: Mapping[str, Sql], in_common: list[Sql] | None) -> Tests:
+def _rename_columns(tests: Tests, made: Mapping[str, Sql], in_common: list[Sql] | None) -> Tests:
     """In terms of what the columns are made of; only those that are made of what is in common, if that is given."""
     found: Tests = []
     for test in tests:
@@ -220,7 +220,7 @@ def _renamed(tests: Tests, made: Mapping[str, Sql], in_common: list[Sql] | None)
         if len(values) < len(names) or any(_is_of_several_rows(value) for value in values):
             continue
         if in_common is None or all(value in in_common for value in values):
-            found.append(_replaced(test, lambda column: made[column.name].copy()))
+            found.append(_replace_columns(test, lambda column: made[column.name].copy()))
     return found
 
 
@@ -228,7 +228,7 @@ def _is_of_several_rows(value: Sql) -> bool:
     return any(isinstance(each, exp.Query | exp.Window) or _is_aggregate(each) for each in value.walk())
 
 
-def _replaced(test: Sql, value: Callable[[exp.Column], Sql]) -> Sql:
+def _replace_columns(test: Sql, value: Callable[[exp.Column], Sql]) -> Sql:
     return test.copy().transform(lambda node: value(node) if isinstance(node, exp.Column) else node, copy=False)
 
 
@@ -238,7 +238,7 @@ def _by_place(tests: Tests, given: Sequence[str], own: Sequence[str]) -> Tests:
         return []
     names = dict(zip(given, own, strict=True))
     known = [test for test in tests if all(each.name in names for each in test.find_all(exp.Column))]
-    return [_replaced(test, lambda column: exp.column(names[column.name], quoted=True)) for test in known]
+    return [_replace_columns(test, lambda column: exp.column(names[column.name], quoted=True)) for test in known]
 
 
 def _names(query: exp.Expr) -> list[str]:

@@ -83,11 +83,11 @@ def normal(sql: Sql) -> Sql:
     return neutral("number_text", neutral("number_key", sql))
 
 
-def normalized(value: Value) -> Value:
+def normalize(value: Value) -> Value:
     """With the same text for the same number, where values are told apart by their texts."""
     if DECIMAL not in value.alts:
         return value
-    text = normal(value.alts[DECIMAL]) if value.exact is None else decimals.shown(value.exact)
+    text = normal(value.alts[DECIMAL]) if value.exact is None else decimals.decimal_text(value.exact)
     return replace(value, alts={**value.alts, DECIMAL: text}, text=None)
 
 
@@ -112,13 +112,13 @@ def exact_decimal(value: Number) -> Decimal:
 # ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def compared(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
+def compare_numbers(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     """Compares two kinds of numbers, one of them a decimal."""
     found = None
     if left.exact is not None and one == DECIMAL:
-        found = decimals.compared(op_, left.exact, other, right)
+        found = decimals.compare_decimal(op_, left.exact, other, right)
     elif right.exact is not None and other == DECIMAL:
-        found = decimals.compared(_TURN[op_], right.exact, one, left)
+        found = decimals.compare_decimal(_TURN[op_], right.exact, one, left)
     if found is not None:
         return found
     if isinstance(right.constant, Decimal) and one != DECIMAL:

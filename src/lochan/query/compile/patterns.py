@@ -21,7 +21,7 @@ from lochan.pools.shape import Array, Object, Type
 from lochan.query import ast
 from lochan.query.compile.logic import all_of, any_of, eq, is_set
 from lochan.query.compile.numbers import equals
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.scope import Scope, query_error
 from lochan.query.compile.sql import Sql, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
@@ -45,7 +45,7 @@ def shared_regexp(pattern: str) -> str:
         text, used = _piece(pattern, at, fold)
         out.append(text)
         at += used
-    return _checked("".join(out))
+    return _check("".join(out))
 
 
 def glob_regexp(pattern: str) -> str:
@@ -54,13 +54,13 @@ def glob_regexp(pattern: str) -> str:
     letters = iter(pattern)
     for letter in letters:
         if letter == "\\":
-            out.append(quoted(next(letters, "\\")))
+            out.append(quote_pattern(next(letters, "\\")))
         else:
-            out.append({"*": "(?s:.*)", "?": "(?s:.)"}.get(letter) or quoted(letter))
+            out.append({"*": "(?s:.*)", "?": "(?s:.)"}.get(letter) or quote_pattern(letter))
     return "".join(out)
 
 
-def quoted(text: str) -> str:
+def quote_pattern(text: str) -> str:
     return "".join(f"\\{letter}" if letter in _ODD else letter for letter in text)
 
 
@@ -126,7 +126,7 @@ def _common_escape(pattern: str, at: int) -> tuple[str, int]:
     if found := _HEX.match(pattern, at):
         return found.group(), 4
     if not letter.isalnum():
-        return quoted(letter), 2
+        return quote_pattern(letter), 2
     raise Unsupported(f"`\\{letter}` does not mean the same to every engine")
 
 
@@ -184,7 +184,7 @@ def _is_letter(letter: str) -> bool:
     return len(letter) == 1 and letter.isascii() and letter.isalpha()
 
 
-def _checked(pattern: str) -> str:
+def _check(pattern: str) -> str:
     """Python's own reader finds what is simply wrong, RE2 what it does not take."""
     import pyarrow as pa
 
@@ -206,7 +206,7 @@ def _checked(pattern: str) -> str:
 Pattern = str | ast.Regexp | ast.Glob
 
 
-def found(what: Pattern, where: Value, scope: Scope, at: ast.Node) -> Sql:
+def contains_term(what: Pattern, where: Value, scope: Scope, at: ast.Node) -> Sql:
     """True where the term is in the value, or in what the value holds."""
     searched = Searched(what, scope, at)
     return any_of(searched.tests(where))
@@ -268,8 +268,8 @@ class Searched:
 
     def in_names(self, names: Sequence[str]) -> list[str]:
         if self.word is not None:
-            word = _folded(self.word)
-            return [name for name in names if word in _folded(name)]
+            word = _fold_case(self.word)
+            return [name for name in names if word in _fold_case(name)]
         return matching(names, self.regexp)
 
     def _numbers(self, value: Value) -> Iterator[Sql]:
@@ -308,7 +308,7 @@ def pattern_of(what: ast.Regexp | ast.Glob, scope: Scope, at: ast.Node) -> str:
         return shared_regexp(what.pattern)
     except Unsupported as unsupported:
         place = what if what.span.stop else at
-        raise refused(scope.query, place, f"this pattern is not supported: {unsupported}") from None
+        raise query_error(scope.query, place, f"this pattern is not supported: {unsupported}") from None
 
 
 def _has_one(shaped: Shaped, names: list[str]) -> Sql:
@@ -319,5 +319,5 @@ def _has_one(shaped: Shaped, names: list[str]) -> Sql:
     return exp.In(this=shaped.number.copy(), expressions=[number(each) for each in sorted(numbers)])
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return "".join(chr(ord(each) + 32) if "A" <= each <= "Z" else each for each in text)

@@ -10,20 +10,20 @@ from sqlglot import exp
 from lochan.errors import Refused
 from lochan.pools.kinds import ARRAY, NULL, OBJECT, TIME
 from lochan.query import ast
-from lochan.query.compile.bindings import bound
+from lochan.query.compile.bindings import bind_columns
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
 from lochan.query.compile.needed_rows import needed_rows
 from lochan.query.compile.numbers import unsplit
 from lochan.query.compile.operators import order as row_order
 from lochan.query.compile.operators import projection
-from lochan.query.compile.operators.branches import fork, join, stacked, switch
-from lochan.query.compile.operators.summarize import aggregated
-from lochan.query.compile.operators.yield_over import unnested, yielded
+from lochan.query.compile.operators.branches import fork, join, stack_arms, switch
+from lochan.query.compile.operators.summarize import aggregate_rows
+from lochan.query.compile.operators.yield_over import unnest_rows, yield_rows
 from lochan.query.compile.relations import PLACE, Names, Picked, Rows, Scan
-from lochan.query.compile.scope import Query, Scope, check_plan, refused
+from lochan.query.compile.scope import Query, Scope, check_plan, query_error
 from lochan.query.compile.sql import TRUE, Sql, columns_of
-from lochan.query.compile.value import Record, Value, settled
+from lochan.query.compile.value import Record, Value, errors_as_null
 from lochan.query.dialects import render
 from lochan.query.leaves import ScanRequest, Source
 from lochan.query.output.columns import BodyText, Column, FieldOrder, TimeFormat
@@ -68,8 +68,8 @@ def compile(
     load = operators[-1] if operators and isinstance(operators[-1], ast.Load) else None
     rows = compiler.pipe(ast.Pipe(operators[:-1], span=pipe.span) if load is not None else pipe, None)
     final = Picked(rows.relation, compiler.query.names.next(), rows.tests, rows.order)
-    row = shown(rows.this, final.columns)
-    query = filled(final.query(list(final.columns), ordered=ordered), compiler.scans)
+    row = select_column(rows.this, final.columns)
+    query = fill_scans(final.query(list(final.columns), ordered=ordered), compiler.scans)
     check_plan(query)
     return Plan(query, row, tuple(compiler.sources), load, tuple(compiler.query.warnings))
 
@@ -86,7 +86,7 @@ class _Compiler:
         if operators and isinstance(operators[0], ast.From):
             rows = self._from(operators)
         if rows is None:
-            raise refused(
+            raise query_error(
                 self.query, pipe, "the query does not say where its rows come from", "begin it with: from POOL"
             )
         for operator in operators:
@@ -101,9 +101,9 @@ class _Compiler:
         while len(arms) > 1 and operators and isinstance(operators[0], ast.Where):
             where = operators.pop(0)
             assert isinstance(where, ast.Where)
-            self._check(where, stacked(arms, self.query))
+            self._check(where, stack_arms(arms, self.query))
             arms = [arm.where(test_of(where.test, self._scope(arm).forgiving())) for arm in arms]
-        return stacked(arms, self.query)
+        return stack_arms(arms, self.query)
 
     def _check(self, where: ast.Where, whole: Rows) -> None:
         """A field that none of the sources has is a mistake; one that some have is not."""
@@ -121,7 +121,7 @@ class _Compiler:
         return Scope(self.query, rows.this, rows.key)
 
     def _operator(self, operator: ast.Operator, rows: Rows) -> Rows:
-        rows, scope = bound(operator, rows, self._scope(rows))
+        rows, scope = bind_columns(operator, rows, self._scope(rows))
         match operator:
             case ast.Where(test):
                 return rows.where(test_of(test, scope))
@@ -152,27 +152,27 @@ class _Compiler:
     def _new_rows(self, operator: ast.Operator, rows: Rows, scope: Scope) -> Rows:
         match operator:
             case ast.Aggregate():
-                return aggregated(operator, rows, scope)
+                return aggregate_rows(operator, rows, scope)
             case ast.Yield(values):
-                return yielded(values, rows, scope)
+                return yield_rows(values, rows, scope)
             case ast.Over(values):
-                return unnested(values, rows, scope)
+                return unnest_rows(values, rows, scope)
             case ast.Join():
                 return join(operator, rows, self.pipe(operator.other, None), scope)
             case ast.Union(other):
-                return stacked([rows, self.pipe(other, None)], self.query)
+                return stack_arms([rows, self.pipe(other, None)], self.query)
             case ast.Fork():
                 return fork(operator, rows, self.query, self.pipe)
             case ast.Switch():
                 return switch(operator, rows, scope, self.pipe)
             case ast.Load():
-                raise refused(
+                raise query_error(
                     self.query, operator, "`load` must be the last operator of a query, and cannot be in a branch"
                 )
-        raise refused(self.query, operator, "this operator cannot be used here")
+        raise query_error(self.query, operator, "this operator cannot be used here")
 
 
-def filled(query: exp.Query, scans: Mapping[str, Scan]) -> exp.Query:
+def fill_scans(query: exp.Query, scans: Mapping[str, Scan]) -> exp.Query:
     """With the rows of the scans in their places. Each source learns what the whole plan needs of it there."""
     places = [each for each in query.find_all(exp.Subquery) if PLACE in each.this.meta]
     needed = needed_rows(query, places)
@@ -226,9 +226,9 @@ class _Noting:
 ALWAYS = ""
 
 
-def shown(value: Value, columns: dict[str, Sql]) -> Column:
+def select_column(value: Value, columns: dict[str, Sql]) -> Column:
     """Adds the columns that must be selected to `columns`."""
-    value = unsplit(settled(value))
+    value = unsplit(errors_as_null(value))
     kinds = {}
     for kind, sql in value.alts.items():
         sure = sql == TRUE and kind in (OBJECT, NULL) and len(value.alts) == 1
@@ -250,7 +250,7 @@ def _members(record: Record, columns: dict[str, Sql]) -> tuple[tuple[str, Column
     names = record.names
     if record.body is not None:
         names = tuple(name for name in names if name in record.body.names or name in record.body.made)
-    return tuple((name, shown(record.get(name), columns)) for name in names)
+    return tuple((name, select_column(record.get(name), columns)) for name in names)
 
 
 def _order(record: Record, columns: dict[str, Sql]) -> FieldOrder | None:

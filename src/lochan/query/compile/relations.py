@@ -19,7 +19,7 @@ from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.shape import Leaf, Path
 from lochan.query.compile.logic import all_of
 from lochan.query.compile.sql import TRUE, Sql, columns_of, is_constant
-from lochan.query.compile.value import Value, mapped
+from lochan.query.compile.value import Value, map_expressions
 from lochan.query.dialects.neutral import Neutral, neutral
 from lochan.query.leaves import ScanRequest, Source
 
@@ -119,7 +119,7 @@ class Picked:
         """The value as a column of this relation. A constant stays what it is."""
         if is_constant(value):
             return value
-        return exp.column(_named(self.columns, value), self.alias, quoted=True)
+        return exp.column(_column_name(self.columns, value), self.alias, quoted=True)
 
     def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
         names = dict.fromkeys([*columns, *([self.spread] if self.spread else [])])
@@ -178,7 +178,8 @@ class Stacked:
     def column(self, values: Sequence[Sql | None], kind: str, type: exp.DataType) -> Sql:
         """One column of what each arm has there."""
         names = tuple(
-            None if value is None else _named(arm.columns, value) for arm, value in zip(self.arms, values, strict=True)
+            None if value is None else _column_name(arm.columns, value)
+            for arm, value in zip(self.arms, values, strict=True)
         )
         found = next((name for name, each in self.columns.items() if each == names and self.types[name] == type), None)
         if found is None:
@@ -189,7 +190,7 @@ class Stacked:
 
     def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
         names = list(columns)
-        return _stacked([self._arm(number, names, ordered) for number in range(len(self.arms))])
+        return _union_all([self._arm(number, names, ordered) for number in range(len(self.arms))])
 
     def _arm(self, number: int, names: list[str], ordered: bool) -> exp.Query:
         arm = self.arms[number]
@@ -215,7 +216,7 @@ class Joined:
     columns: dict[str, Sql] = field(default_factory=dict)
 
     def column(self, value: Sql) -> Sql:
-        return exp.column(_named(self.columns, value), self.alias, quoted=True)
+        return exp.column(_column_name(self.columns, value), self.alias, quoted=True)
 
     def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
         shown = [self.columns[name].copy().as_(name, quoted=True) for name in columns]
@@ -240,7 +241,7 @@ def total_order(order: Sequence[exp.Ordered], shown: Mapping[str, Sql]) -> tuple
     return (*order, *ties)
 
 
-def _named(columns: dict[str, Sql], value: Sql) -> str:
+def _column_name(columns: dict[str, Sql], value: Sql) -> str:
     """The name of the column that holds this value; a new one, unless it has one already."""
     for name, each in columns.items():
         if each == value:
@@ -253,11 +254,11 @@ def _named(columns: dict[str, Sql], value: Sql) -> str:
     return name
 
 
-def _stacked(queries: list[exp.Query]) -> exp.Query:
+def _union_all(queries: list[exp.Query]) -> exp.Query:
     if len(queries) == 1:
         return queries[0]
     middle = len(queries) // 2
-    left, right = _stacked(queries[:middle]), _stacked(queries[middle:])
+    left, right = _union_all(queries[:middle]), _union_all(queries[middle:])
     return exp.Union(this=left, expression=right, distinct=False)
 
 
@@ -283,7 +284,7 @@ class Rows:
         return replace(self, tests=(*self.tests, test))
 
 
-def sealed(rows: Rows, names: Names, limit: int | None = None) -> Rows:
+def seal(rows: Rows, names: Names, limit: int | None = None) -> Rows:
     """The same rows as a relation of their own, with all filters and orders carried out."""
     picked = Picked(rows.relation, names.next(), rows.tests, rows.order, limit)
     return over(rows, picked)
@@ -292,12 +293,12 @@ def sealed(rows: Rows, names: Names, limit: int | None = None) -> Rows:
 def over(rows: Rows, picked: Picked) -> Rows:
     """The rows of `picked`, whose inner relation is that of these."""
     column = _column(picked)
-    order = tuple(_reordered(each, picked.column) for each in rows.order)
-    place = tuple(_reordered(each, picked.column) for each in rows.place)
-    return Rows(picked, mapped(rows.this, column), order=order, key=rows.key, place=place)
+    order = tuple(_order_term(each, picked.column) for each in rows.order)
+    place = tuple(_order_term(each, picked.column) for each in rows.place)
+    return Rows(picked, map_expressions(rows.this, column), order=order, key=rows.key, place=place)
 
 
-def numbered(rows: Rows, names: Names) -> tuple[Rows, Sql]:
+def number_rows(rows: Rows, names: Names) -> tuple[Rows, Sql]:
     """Sealed, with a column that counts the rows in their order."""
     picked = Picked(rows.relation, names.next(), rows.tests, numbered=not rows.order)
     if rows.order:
@@ -317,5 +318,5 @@ def _column(picked: Picked) -> Callable[[Sql, str], Sql]:
     return lambda value, kind: picked.column(value)
 
 
-def _reordered(key: exp.Ordered, column: Callable[[Sql], Sql]) -> exp.Ordered:
+def _order_term(key: exp.Ordered, column: Callable[[Sql], Sql]) -> exp.Ordered:
     return exp.Ordered(this=column(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))

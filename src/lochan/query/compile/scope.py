@@ -50,7 +50,7 @@ class Scope:
         return replace(self, lenient=True)
 
 
-def refused(query: Query, at: Node, message: str, hint: str = "") -> QueryError:
+def query_error(query: Query, at: Node, message: str, hint: str = "") -> QueryError:
     return QueryError(message, query.text, at.span, hint=hint)
 
 

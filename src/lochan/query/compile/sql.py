@@ -44,7 +44,7 @@ def sql_type(kind: str, element: Type | None = None) -> exp.DataType:
         )
     if kind == DECIMAL and isinstance(element, str) and element != NULL:
         return decimal_type(scale_of(element))
-    return _parsed(_TYPES[kind]).copy()
+    return _data_type(_TYPES[kind]).copy()
 
 
 def element_type(element: Type) -> exp.DataType:
@@ -60,11 +60,11 @@ def element_type(element: Type) -> exp.DataType:
 
 
 def decimal_type(scale: int, digits: int = DIGITS_MAX) -> exp.DataType:
-    return _parsed(f"decimal({digits}, {scale})").copy()
+    return _data_type(f"decimal({digits}, {scale})").copy()
 
 
 @cache
-def _parsed(name: str) -> exp.DataType:
+def _data_type(name: str) -> exp.DataType:
     return exp.DataType.build(name)
 
 

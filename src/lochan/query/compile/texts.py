@@ -13,14 +13,14 @@ from sqlglot import exp
 from lochan.pools.kinds import ARRAY, ERROR, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile.logic import case, coalesce, is_set
 from lochan.query.compile.sql import TRUE, Sql, concat, text
-from lochan.query.compile.value import Value, nulled
+from lochan.query.compile.value import Value, is_explicit_null
 from lochan.query.dialects.neutral import neutral
 
 
 def json_text(value: Value) -> Sql:
     """NULL where the value is missing."""
     texts = [_of_kind(kind, sql, value) for kind, sql in value.alts.items() if kind != NULL]
-    null = nulled(value)
+    null = is_explicit_null(value)
     if null != exp.false():
         texts.append(case((null, text("null"))))
     if len(texts) == 1:

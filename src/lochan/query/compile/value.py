@@ -15,7 +15,7 @@ from typing import Any
 
 from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, ERROR, FLOAT, INT, IP, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
 from lochan.pools.shape import Type
-from lochan.query.compile.logic import all_of, any_of, case, flag, flagged, is_null, is_set, negate
+from lochan.query.compile.logic import all_of, any_of, case, flag, flag_test, is_null, is_set, negate
 from lochan.query.compile.sql import FALSE, TRUE, Sql, moment, number, text
 from lochan.query.leaves import Digits
 
@@ -122,13 +122,13 @@ class Order:
         return replace(self, edits=(*self.edits, edit))
 
     def names(self) -> dict[int, tuple[str, ...]]:
-        return {each: edited(names, self.edits) for each, names in self.by_number.items()}
+        return {each: apply_edits(names, self.edits) for each, names in self.by_number.items()}
 
 
 Edit = Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
-def edited(names: tuple[str, ...], edits: Iterable[Edit]) -> tuple[str, ...]:
+def apply_edits(names: tuple[str, ...], edits: Iterable[Edit]) -> tuple[str, ...]:
     for edit in edits:
         names = edit(names)
     return names
@@ -186,7 +186,7 @@ def address_digits(address: str) -> str:
     return f"{found.version}{found.packed.hex()}"
 
 
-def fixed(members: Mapping[str, Value], test: Sql = TRUE) -> Value:
+def fixed_object(members: Mapping[str, Value], test: Sql = TRUE) -> Value:
     """An object of just these members, where the test holds."""
     nothing = "" if test == TRUE else MISSING
     return Value({OBJECT: flag(test)}, nothing, record=Record(members, members.__getitem__))
@@ -208,9 +208,9 @@ def absent(value: Value) -> Sql:
     return negate(value.there) if value.there is not None else all_of(is_null(each) for each in value.alts.values())
 
 
-def nulled(value: Value) -> Sql:
+def is_explicit_null(value: Value) -> Sql:
     """Whether it is an explicit null."""
-    tests = [flagged(value.alts[NULL])] if NULL in value.alts else []
+    tests = [flag_test(value.alts[NULL])] if NULL in value.alts else []
     if NULL in value.alts and value.alts[NULL] == TRUE:
         return TRUE
     if value.nothing == NULL:
@@ -218,7 +218,7 @@ def nulled(value: Value) -> Sql:
     return any_of(tests)
 
 
-def valued(value: Value, kinds: Iterable[str] | None = None) -> Sql:
+def has_value(value: Value, kinds: Iterable[str] | None = None) -> Sql:
     """Whether there is a value, neither null nor an error; of these kinds, if they are given."""
     counted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
     found = [each for kind, each in value.alts.items() if kind in counted]
@@ -230,22 +230,22 @@ def valued(value: Value, kinds: Iterable[str] | None = None) -> Sql:
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def guarded(value: Value, test: Sql) -> Value:
+def value_where(value: Value, test: Sql) -> Value:
     """This value where the test holds, missing elsewhere."""
     if test == TRUE:
         return value
-    return mapped(
+    return map_expressions(
         replace(value, nothing=MISSING, constant=None, there=None),
         lambda each, kind: case((test, each)),
         _with_null(value),
     )
 
 
-def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, Sql] | None = None) -> Value:
+def map_expressions(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, Sql] | None = None) -> Value:
     """With every expression changed, down to the last member."""
     return replace(
         value,
-        alts=changed(value.alts if alts is None else alts, change),
+        alts=change_alternatives(value.alts if alts is None else alts, change),
         record=value.record and mapped_record(value.record, change),
         format=_mapped_format(value.format, change),
         constant=None,
@@ -257,7 +257,7 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
     )
 
 
-def changed(alts: Mapping[str, Sql], change: Callable[[Sql, str], Sql]) -> Mapping[str, Sql]:
+def change_alternatives(alts: Mapping[str, Sql], change: Callable[[Sql, str], Sql]) -> Mapping[str, Sql]:
     """What is an error is made when it is asked for."""
     made = {kind: change(alts[kind], kind) for kind in alts if kind != ERROR}
     return Alternates(made, {ERROR: lambda: change(alts[ERROR], ERROR)}) if ERROR in alts else made
@@ -267,7 +267,7 @@ def mapped_record(record: Record, change: Callable[[Sql, str], Sql]) -> Record:
     order, shaped, body = record.order, record.shaped, record.body
     return Record(
         record.names,
-        lambda name: mapped(record.get(name), change),
+        lambda name: map_expressions(record.get(name), change),
         order and replace(order, number=change(order.number, INT)),
         shaped and replace(shaped, number=change(shaped.number, INT)),
         body and replace(body, text=change(body.text, JSON)),
@@ -285,21 +285,21 @@ def _with_null(value: Value) -> Mapping[str, Sql]:
     """The alternates with null among them as a column, where it was what all NULL meant."""
     if value.nothing != NULL:
         return value.alts
-    return {**value.alts, NULL: flag(nulled(value))}
+    return {**value.alts, NULL: flag(is_explicit_null(value))}
 
 
 def with_null(value: Value) -> Value:
     return replace(value, alts=_with_null(value), nothing="" if value.nothing == NULL else value.nothing)
 
 
-def settled(value: Value) -> Value:
+def errors_as_null(value: Value) -> Value:
     """What could not be computed is null from here on."""
     if ERROR not in value.alts:
         return value
     alts = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
     if value.nothing != MISSING:
         return replace(value, alts=alts, nothing=NULL)
-    null = any_of([nulled(value), is_set(value.alts[ERROR])])
+    null = any_of([is_explicit_null(value), is_set(value.alts[ERROR])])
     return replace(value, alts={**alts, NULL: flag(null)})
 
 

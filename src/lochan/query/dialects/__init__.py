@@ -11,10 +11,10 @@ from lochan.query.dialects.neutral import Forms, Neutral
 
 def render(query: exp.Expr, dialect: str, *, copy: bool = True) -> str:
     """Raises Refused if the engine has no form for a part. Without `copy` the tree is used up."""
-    return written(query, dialect, copy=copy).sql(dialect=dialect, copy=False, comments=False)
+    return render_neutral(query, dialect, copy=copy).sql(dialect=dialect, copy=False, comments=False)
 
 
-def written(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.Expr:
+def render_neutral(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.Expr:
     """The tree with every Neutral replaced by its text in this engine, the innermost first."""
     forms = _forms(dialect)
     query = query.copy() if copy else query
@@ -35,11 +35,11 @@ def written(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.Expr:
 
 def _with_plain_texts(query: exp.Expr) -> exp.Expr:
     """With all texts in our own notation: nothing in them is expanded."""
-    from lochan.query.dialects.spark_words import quoted
+    from lochan.query.dialects.spark_words import quote_text
 
     for node in list(query.find_all(exp.Literal)):
         if node.is_string and "$" in node.this:
-            made = exp.Var(this=quoted(node.this))
+            made = exp.Var(this=quote_text(node.this))
             if node is query:
                 return made
             node.replace(made)

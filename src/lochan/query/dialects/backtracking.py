@@ -40,7 +40,7 @@ class TooLarge(Exception):
 def growth(pattern: str, flags: int = 0) -> int:
     """The power of a text's length by which the ways to match it grow; EXPONENTIAL for more than any power. Raises
     TooLarge, and re.error for what is no regular expression."""
-    parsed = parser.parse(_kept_apart(pattern), flags)
+    parsed = parser.parse(_separate_branches(pattern), flags)
     automaton = _Automaton(parsed.state.flags)
     automaton.whole(parsed)
     loops = _components(automaton.edges)
@@ -49,7 +49,7 @@ def growth(pattern: str, flags: int = 0) -> int:
     return _longest_chain(automaton, loops)
 
 
-def _kept_apart(pattern: str) -> str:
+def _separate_branches(pattern: str) -> str:
     """With a test that is always true behind each `|`. Without it Python's reader makes one class of `a|a`, and one
     beginning of `ab|ac`, which Java does not."""
     out, at = "", 0
@@ -172,33 +172,33 @@ def _counts_as_endless(least: int, most: Any, inner: Any) -> bool:
 
 
 def _letters(op: str, argument: Any, flags: int) -> int:
-    text = "." if op == "ANY" else _written(op, argument)
+    text = "." if op == "ANY" else _class_text(op, argument)
     one = re.compile(text, flags & (re.IGNORECASE | re.ASCII | re.DOTALL))
     fitting = [1 << at for at, letter in enumerate(_LETTERS) if one.fullmatch(letter)]
     return sum(fitting) or 1 << len(_LETTERS)
 
 
-def _written(op: str, argument: Any) -> str:
+def _class_text(op: str, argument: Any) -> str:
     """A class or a letter, as text again."""
     if op == "LITERAL":
         return re.escape(chr(argument))
     if op == "NOT_LITERAL":
-        return f"[^{_escaped(argument)}]"
+        return f"[^{_escape(argument)}]"
     parts = []
     for kind, value in argument:
         match str(kind):
             case "NEGATE":
                 parts.append("^")
             case "LITERAL":
-                parts.append(_escaped(value))
+                parts.append(_escape(value))
             case "RANGE":
-                parts.append(f"{_escaped(value[0])}-{_escaped(value[1])}")
+                parts.append(f"{_escape(value[0])}-{_escape(value[1])}")
             case "CATEGORY":
                 parts.append(_CATEGORIES[str(value)])
     return f"[{''.join(parts)}]"
 
 
-def _escaped(code: int) -> str:
+def _escape(code: int) -> str:
     return f"\\U{code:08x}"
 
 
@@ -256,7 +256,7 @@ def _longest_chain(automaton: _Automaton, loops: list[int]) -> int:
     looping = [at for at in range(len(automaton.edges)) if _is_loop(automaton, loops, at)]
     chained: dict[int, set[int]] = {}
     for one in looping:
-        reached = _reached(automaton.edges, one)
+        reached = _reachable(automaton.edges, one)
         for other in looping:
             if loops[other] in chained.get(loops[one], ()) or loops[one] == loops[other] or other not in reached:
                 continue
@@ -315,7 +315,7 @@ def _share(automaton: _Automaton, loops: list[int], one: int, other: int, steps:
     return False
 
 
-def _reached(edges: list[dict[int, int]], start: int) -> set[int]:
+def _reachable(edges: list[dict[int, int]], start: int) -> set[int]:
     seen: set[int] = set()
     left = [start]
     while left:

@@ -8,8 +8,8 @@ from typing import Any
 from lochan.pools.kinds import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
 from lochan.pools.shape import kind_of
 from lochan.query.dialects import duckdb_text
-from lochan.query.dialects.duckdb_text import matches, quoted
-from lochan.query.dialects.neutral import RFC3339, Forms, Words, by_option, in_years, named, plain, slice_ends
+from lochan.query.dialects.duckdb_text import matches, quote_text
+from lochan.query.dialects.neutral import RFC3339, Forms, Words, by_option, call_form, in_years, plain, slice_ends
 from lochan.query.dialects.shared_forms import DIVIDE_FLOATS, FLOAT_REMAINDER, NEGATIVE_DECIMAL, shared_forms
 
 TYPES = {
@@ -75,11 +75,11 @@ def _time_text(sql: str) -> str:
 
 
 def _strftime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"STRFTIME({arguments[0]}, {quoted(options[0])})"
+    return f"STRFTIME({arguments[0]}, {quote_text(options[0])})"
 
 
 def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"CAST(TRY_STRPTIME({arguments[0]}, {quoted(options[0])}) AS TIMESTAMPTZ)"
+    return f"CAST(TRY_STRPTIME({arguments[0]}, {quote_text(options[0])}) AS TIMESTAMPTZ)"
 
 
 def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -122,7 +122,7 @@ def _step(step: str | int) -> str:
 
 
 def _json_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"CAST(JSON_EXTRACT({arguments[0]}, {quoted(json_path(options))}) AS VARCHAR)"
+    return f"CAST(JSON_EXTRACT({arguments[0]}, {quote_text(json_path(options))}) AS VARCHAR)"
 
 
 def _json_fields(json: str) -> str:
@@ -152,8 +152,8 @@ def _array_json(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 WORDS = Words(
     types=TYPES,
     text="VARCHAR",
-    quoted=quoted,
-    pattern=quoted,
+    quoted=quote_text,
+    pattern=quote_text,
     fail=lambda message: f"ERROR({message})",
     let=lambda name, value, body: f"LIST_TRANSFORM([{value}], LAMBDA {name}: {body})[1]",
     members=lambda fields: "{" + ", ".join(f"'{name}': {value}" for name, value in fields.items()) + "}",
@@ -222,8 +222,8 @@ FORMS: Forms = {
     "list_get": _list_get,
     "list_slice": _list_slice,
     "list_contains": plain("LIST_CONTAINS({0}, {1})"),
-    "struct_get": lambda arguments, options: f"STRUCT_EXTRACT({arguments[0]}, {quoted(options[0])})",
-    "each": named("UNNEST"),
+    "struct_get": lambda arguments, options: f"STRUCT_EXTRACT({arguments[0]}, {quote_text(options[0])})",
+    "each": call_form("UNNEST"),
     # JSON
     "json_strings": plain(
         "LIST_TRANSFORM(CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[]), LAMBDA x: JSON_EXTRACT_STRING(x, '$'))"
@@ -233,15 +233,15 @@ FORMS: Forms = {
     # rows
     "row_number": plain("ROW_NUMBER() OVER ()"),
     # aggregates
-    "sum_of": named("SUM"),
+    "sum_of": call_form("SUM"),
     "quantile": plain("QUANTILE_CONT({0}, {o0})"),
-    "first_by": named("ARG_MIN_NULL"),
-    "last_by": named("ARG_MAX_NULL"),
+    "first_by": call_form("ARG_MIN_NULL"),
+    "last_by": call_form("ARG_MAX_NULL"),
     "collect": plain("LIST({0} ORDER BY {1})"),
     "collected": plain("{0}"),
     "value of a query that depends on the row": plain("{0}"),
     "collect_distinct": plain("LIST(DISTINCT {0})"),
-    "sorted_list": named("LIST_SORT"),
+    "sorted_list": call_form("LIST_SORT"),
     "collect_keyed": plain("LIST(DISTINCT {{'kind': {0}, 'size': {1}, 'letters': {2}, 'json': {3}}})"),
     "sorted_texts": plain("LIST_TRANSFORM(LIST_SORT({0}), LAMBDA each: each.json)"),
 }

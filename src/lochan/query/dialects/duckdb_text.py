@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lochan.query.dialects.neutral import CAPITALS, SMALL, Forms, folded, folds_alike, like_pattern, plain
+from lochan.query.dialects.neutral import CAPITALS, SMALL, Forms, fold_case, folds_alike, like_pattern, plain
 
 _BYTES_MAX = 125  # characters of one byte, except 0 and two that stand for all others
 
 
-def quoted(value: str) -> str:
+def quote_text(value: str) -> str:
     if "\0" in value:
         return "(" + " || CHR(0) || ".join("'" + part.replace("'", "''") + "'" for part in value.split("\0")) + ")"
     return "'" + value.replace("'", "''") + "'"
 
 
 def matches(text: str, pattern: str) -> str:
-    return f"REGEXP_MATCHES({_opaque(text)}, {quoted(pattern)})"
+    return f"REGEXP_MATCHES({_opaque(text)}, {quote_text(pattern)})"
 
 
 def _opaque(text: str) -> str:
@@ -30,17 +30,17 @@ def _opaque(text: str) -> str:
 
 
 def _contains_folded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    text, word = _opaque(arguments[0]), folded(options[0])
+    text, word = _opaque(arguments[0]), fold_case(options[0])
     escape = " ESCAPE '\\'" if set(word) & set("%_\\") else ""
-    test = f"{text} ILIKE {quoted(like_pattern(word))}{escape}"
+    test = f"{text} ILIKE {quote_text(like_pattern(word))}{escape}"
     if folds_alike(word):
         return f"({test})"
-    return f"({test} AND CONTAINS(TRANSLATE({text}, '{CAPITALS}', '{SMALL}'), {quoted(word)}))"
+    return f"({test} AND CONTAINS(TRANSLATE({text}, '{CAPITALS}', '{SMALL}'), {quote_text(word)}))"
 
 
 def _like(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     escape = " ESCAPE '\\'" if "\\" in options[0] else ""
-    return f"({_opaque(arguments[0])} LIKE {quoted(options[0])}{escape})"
+    return f"({_opaque(arguments[0])} LIKE {quote_text(options[0])}{escape})"
 
 
 def _substr(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -51,7 +51,7 @@ def _substr(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _replace_matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"REGEXP_REPLACE({arguments[0]}, {quoted(options[0])}, {quoted(options[1])}, 'g')"
+    return f"REGEXP_REPLACE({arguments[0]}, {quote_text(options[0])}, {quote_text(options[1])}, 'g')"
 
 
 def _levenshtein(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -61,7 +61,7 @@ def _levenshtein(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     common = f"LIST_INTERSECT({_characters('pair.one')}, {_characters('pair.other')})"
     message = f"`levenshtein` of texts with more than {_BYTES_MAX} different characters in common; run it on spark"
     edits = f"LEVENSHTEIN({_in_bytes('pair.one', _BYTES_MAX + 1)}, {_in_bytes('pair.other', _BYTES_MAX + 2)})"
-    counted = f"CASE WHEN LEN(common) > {_BYTES_MAX} THEN CAST(ERROR({quoted(message)}) AS BIGINT) ELSE {edits} END"
+    counted = f"CASE WHEN LEN(common) > {_BYTES_MAX} THEN CAST(ERROR({quote_text(message)}) AS BIGINT) ELSE {edits} END"
     inner = f"LIST_TRANSFORM([{common}], LAMBDA common: {counted})[1]"
     characters = f"LIST_TRANSFORM([{{'one': {one}, 'other': {other}}}], LAMBDA pair: {inner})[1]"
     ascii = " AND ".join(f"STRLEN({text}) = LENGTH({text})" for text in arguments)

@@ -60,7 +60,7 @@ def plain(template: str) -> Form:
     return form
 
 
-def named(name: str) -> Form:
+def call_form(name: str) -> Form:
     """A function of all arguments."""
     return lambda arguments, options: f"{name}({', '.join(arguments)})"
 
@@ -70,7 +70,7 @@ def by_option(forms: dict[Any, Form]) -> Form:
     return lambda arguments, options: forms[options[0]](arguments, options)
 
 
-def folded(word: str) -> str:
+def fold_case(word: str) -> str:
     """ASCII letters small, all others as they are."""
     return word.translate(str.maketrans(CAPITALS, SMALL))
 
@@ -78,14 +78,14 @@ def folded(word: str) -> str:
 def folds_alike(word: str) -> bool:
     """Whether an engine that folds all of Unicode finds nothing else by this word: two letters beyond ASCII fold to k
     and i."""
-    return word.isascii() and not set(folded(word)) & set("ki")
+    return word.isascii() and not set(fold_case(word)) & set("ki")
 
 
 def like_pattern(word: str) -> str:
     return "%" + "".join(f"\\{letter}" if letter in "%_\\" else letter for letter in word) + "%"
 
 
-def rounded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+def round_half_away(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     """Halves away from zero, in the same steps everywhere: the engines' own ways differ in the last digit."""
     value, scale = arguments[0], f"1e{options[0]}"
     moved = f"(ABS({value}) * {scale} + 5e-1)"

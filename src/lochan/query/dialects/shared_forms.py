@@ -13,10 +13,10 @@ from lochan.query.dialects.neutral import (
     Forms,
     Words,
     by_option,
+    call_form,
     in_years,
-    named,
     plain,
-    rounded,
+    round_half_away,
     slice_ends,
     within_years,
 )
@@ -29,13 +29,13 @@ FLOAT_REMAINDER = plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")
 _SUM = plain("TRY_CAST({0} AS BIGINT)")
 _PLAIN: Forms = {
     "safe_remainder": plain("(({0}) % ({1}))"),
-    "round": rounded,
+    "round": round_half_away,
     "sqrt": plain("CASE WHEN {0} >= 0 THEN SQRT({0}) END"),
     "log": plain("CASE WHEN {0} > 0 THEN LN({0}) END"),
     "first_character": plain("SUBSTRING({0}, 1, 1)"),
     "lower": plain(f"TRANSLATE({{0}}, '{CAPITALS}', '{SMALL}')"),
     "upper": plain(f"TRANSLATE({{0}}, '{SMALL}', '{CAPITALS}')"),
-    "replace": named("REPLACE"),
+    "replace": call_form("REPLACE"),
     "text_length": plain("CAST(LENGTH({0}) AS BIGINT)"),
     "sum": by_option({INT: _SUM, "duration": _SUM, FLOAT: plain("{0}")}),
 }
@@ -75,7 +75,7 @@ _SCALAR_TEXTS = {"duration": duration_text, "ip": ip_text}
 def _scalars(words: Words) -> Forms:
     return {
         "try_cast": lambda arguments, options: f"TRY_CAST({arguments[0]} AS {words.types[options[0]]})",
-        "micros": named(words.micros),
+        "micros": call_form(words.micros),
         "within_years": lambda arguments, options: words.once(arguments[0], within_years),
         "in_years": lambda arguments, options: in_years(arguments[0], arguments[1], words.micros),
         "time_text": lambda arguments, options: words.time_text(arguments[0]),
@@ -109,7 +109,7 @@ def _lists(words: Words) -> Forms:
         "list_join": lambda arguments, options: words.joined(arguments[0], words.quoted(options[0])),
         "list_length": plain(f"CAST({words.size}({{0}}) AS BIGINT)"),
         "list_some": lambda arguments, options: words.some(arguments[0], "element", arguments[1]),
-        "tagged": lambda arguments, options: _tagged(words, arguments, *options),
+        "tagged": lambda arguments, options: _tag_elements(words, arguments, *options),
         "tagged_one": lambda arguments, options: _tagged_one(words, arguments, options[0]),
         "joined_lists": lambda lists, options: f"FLATTEN({words.kept(words.list_of(lists), 'l', 'l IS NOT NULL')})",
     }
@@ -119,7 +119,7 @@ def _list_has(words: Words, many: str, at: int) -> str:
     return f"({words.size}({many}) >= {at + 1 if at >= 0 else -at})"
 
 
-def _tagged(words: Words, arguments: Sequence[str], at: int, place: int) -> str:
+def _tag_elements(words: Words, arguments: Sequence[str], at: int, place: int) -> str:
     """Elements as structs, with NULL in the place of those that other lists have."""
     many, *nulls = arguments
     nulls[place] = "x"

@@ -51,11 +51,11 @@ def ip_text(words: Words, digits: str) -> str:
 
 def _address(words: Words, digits: str) -> str:
     groups = (f"REGEXP_REPLACE(SUBSTRING({digits}, {at}, 4), '^0{{1,3}}', '')" for at in range(2, 34, 4))
-    six = words.let("whole", "(':' || " + " || ':' || ".join(groups) + " || ':')", _compressed("whole"))
+    six = words.let("whole", "(':' || " + " || ':' || ".join(groups) + " || ':')", _compress_zeros("whole"))
     return f"CASE WHEN {digits} LIKE '4%' THEN {words.ipv4_text(digits)} ELSE {six} END"
 
 
-def _compressed(whole: str) -> str:
+def _compress_zeros(whole: str) -> str:
     arms = []
     for zeros in range(8, 1, -1):
         row = ":" + ":".join("0" * zeros) + ":"

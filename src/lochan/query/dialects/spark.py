@@ -18,10 +18,10 @@ from lochan.query.dialects.neutral import (
     Forms,
     Words,
     by_option,
-    folded,
+    call_form,
+    fold_case,
     folds_alike,
     like_pattern,
-    named,
     plain,
     slice_ends,
 )
@@ -33,21 +33,21 @@ from lochan.query.dialects.shared_forms import (
     shared_forms,
 )
 from lochan.query.dialects.spark_texts import float_text, shortest, time_text
-from lochan.query.dialects.spark_words import TYPES, let, matches, pattern, quoted
+from lochan.query.dialects.spark_words import TYPES, let, matches, pattern, quote_text
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _contains_folded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    text, word = arguments[0], folded(options[0])
-    test = f"{text} ILIKE {quoted(like_pattern(word))}"
+    text, word = arguments[0], fold_case(options[0])
+    test = f"{text} ILIKE {quote_text(like_pattern(word))}"
     if folds_alike(word):
         return f"({test})"
-    return f"({test} AND CONTAINS(TRANSLATE({text}, '{CAPITALS}', '{SMALL}'), {quoted(word)}))"
+    return f"({test} AND CONTAINS(TRANSLATE({text}, '{CAPITALS}', '{SMALL}'), {quote_text(word)}))"
 
 
 def _like(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"({arguments[0]} LIKE {quoted(options[0])})"
+    return f"({arguments[0]} LIKE {quote_text(options[0])})"
 
 
 def _split(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -63,14 +63,14 @@ def _substr(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _replace_matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    return f"REGEXP_REPLACE({arguments[0]}, {pattern(options[0])}, {quoted(options[1])})"
+    return f"REGEXP_REPLACE({arguments[0]}, {pattern(options[0])}, {quote_text(options[1])})"
 
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _int_or_float(of_ints: str, symbol: str) -> Form:
-    return by_option({INT: named(of_ints), FLOAT: plain(f"(({{0}}) {symbol} ({{1}}))")})
+    return by_option({INT: call_form(of_ints), FLOAT: plain(f"(({{0}}) {symbol} ({{1}}))")})
 
 
 _INT_DIVIDE = plain(
@@ -138,7 +138,7 @@ def _json_of(value: str, type: Type | None, depth: int) -> str:
         return f"CONCAT('[', ARRAY_JOIN({texts}, ','), ']')"
     assert isinstance(type, Object)
     members = [
-        f"{quoted(dumps(name).decode() + ':')}, {_inner_json(_struct_get([value], (name,)), each, depth)}"
+        f"{quote_text(dumps(name).decode() + ':')}, {_inner_json(_struct_get([value], (name,)), each, depth)}"
         for name, each in type.fields
     ]
     inside = ", ',', ".join(members)
@@ -188,7 +188,7 @@ def _wide_sum(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 WORDS = Words(
     types=TYPES,
     text="STRING",
-    quoted=quoted,
+    quoted=quote_text,
     pattern=pattern,
     fail=lambda message: f"RAISE_ERROR({message})",
     let=let,
@@ -234,26 +234,26 @@ FORMS: Forms = {
     "multiply": _int_or_float("TRY_MULTIPLY", "*"),
     "safe_divide": plain("(({0}) DIV ({1}))"),
     "divide": by_option({INT: _INT_DIVIDE, FLOAT: DIVIDE_FLOATS}),
-    "remainder": by_option({INT: named("TRY_MOD"), FLOAT: FLOAT_REMAINDER}),
-    "decimal_remainder": named("TRY_MOD"),
+    "remainder": by_option({INT: call_form("TRY_MOD"), FLOAT: FLOAT_REMAINDER}),
+    "decimal_remainder": call_form("TRY_MOD"),
     "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))"), "decimal": NEGATIVE_DECIMAL}),
     "abs": by_option(
         {
             INT: plain("CASE WHEN {0} > CAST('-9223372036854775808' AS BIGINT) THEN ABS({0}) END"),
             "duration": plain("CASE WHEN {0} > CAST('-9223372036854775808' AS BIGINT) THEN ABS({0}) END"),
-            FLOAT: named("ABS"),
+            FLOAT: call_form("ABS"),
             "decimal": plain("TRIM(LEADING '-' FROM {0})"),
         }
     ),
     "ceil": lambda arguments, options: _ceil(arguments[0]),
     "floor": lambda arguments, options: _floor(arguments[0]),
-    "pow": named("POWER"),
+    "pow": call_form("POWER"),
     "int_bucket": _bucket,
     "float_bucket": _float_bucket,
     # text
     "matches": lambda arguments, options: matches(arguments[0], options[0]),
     "contains_folded": _contains_folded,
-    "contains": named("CONTAINS"),
+    "contains": call_form("CONTAINS"),
     "like": _like,
     "trim": plain("TRIM(BOTH ' ' FROM {0})"),
     "split": _split,
@@ -266,9 +266,9 @@ FORMS: Forms = {
     "empty_list": lambda arguments, options: f"CAST(ARRAY() AS ARRAY<{TYPES[options[0]]}>)",
     "list_get": _list_get,
     "list_slice": _list_slice,
-    "list_contains": named("ARRAY_CONTAINS"),
+    "list_contains": call_form("ARRAY_CONTAINS"),
     "struct_get": _struct_get,
-    "each": named("EXPLODE"),
+    "each": call_form("EXPLODE"),
     # JSON
     "json_strings": plain("FROM_JSON({0}, 'array<string>')"),
     "json_length": spark_json.json_length,
@@ -276,14 +276,14 @@ FORMS: Forms = {
     # rows
     "row_number": plain("ROW_NUMBER() OVER (ORDER BY MONOTONICALLY_INCREASING_ID())"),
     # aggregates
-    "sum_of": by_option({INT: _wide_sum, "duration": _wide_sum, FLOAT: named("SUM")}),
+    "sum_of": by_option({INT: _wide_sum, "duration": _wide_sum, FLOAT: call_form("SUM")}),
     "quantile": plain("PERCENTILE({0}, {o0})"),
-    "first_by": named("MIN_BY"),
-    "last_by": named("MAX_BY"),
+    "first_by": call_form("MIN_BY"),
+    "last_by": call_form("MAX_BY"),
     "collect": plain("COLLECT_LIST(STRUCT({1} AS place, {0} AS value))"),
     "collected": plain("TRANSFORM(ARRAY_SORT({0}), each -> each.value)"),
-    "collect_distinct": named("COLLECT_SET"),
-    "sorted_list": named("ARRAY_SORT"),
+    "collect_distinct": call_form("COLLECT_SET"),
+    "sorted_list": call_form("ARRAY_SORT"),
     "collect_keyed": plain("COLLECT_SET(STRUCT({0} AS kind, {1} AS size, {2} AS letters, {3} AS json))"),
     "sorted_texts": plain("TRANSFORM(ARRAY_SORT({0}), each -> each.json)"),
 }

@@ -7,8 +7,8 @@ from typing import Any
 
 from lochan.errors import Refused
 from lochan.pools import times
-from lochan.query.dialects.neutral import RFC3339, Forms, in_years, named, once, plain
-from lochan.query.dialects.spark_words import let, matches, quoted
+from lochan.query.dialects.neutral import RFC3339, Forms, call_form, in_years, once, plain
+from lochan.query.dialects.spark_words import let, matches, quote_text
 
 _LETTERS = {
     "Y": "yyyy",
@@ -82,7 +82,7 @@ def _java(format: str) -> str:
         else:
             plain_text += letter or format[at]
         at += 2 if letter else 1
-    return quoted(out + _java_text(plain_text))
+    return quote_text(out + _java_text(plain_text))
 
 
 def _java_text(text: str) -> str:
@@ -90,7 +90,7 @@ def _java_text(text: str) -> str:
 
 
 FORMS: Forms = {
-    "from_micros": named("TIMESTAMP_MICROS"),
+    "from_micros": call_form("TIMESTAMP_MICROS"),
     "strftime": _strftime,
     "strptime": _strptime,
     "rfc3339": _rfc3339,
@@ -146,7 +146,7 @@ def _of_text(java: str) -> str:
 
 
 def _json_path(steps: Sequence[str | int]) -> str:
-    return quoted("$" + "".join(map(_step, steps)))
+    return quote_text("$" + "".join(map(_step, steps)))
 
 
 def _step(step: str | int) -> str:

@@ -33,7 +33,7 @@ def name_sql(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def quoted(value: str) -> str:
+def quote_text(value: str) -> str:
     """Spark puts the server's environment and settings in the place of `${env:…}`, wherever it stands in a text that it
     parses; a dollar in this notation it sees only afterwards."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
@@ -48,7 +48,7 @@ def pattern(regexp: str) -> str:
         piece = regexp[at : at + step]
         out += {"\\b": _WORD_END, "\\B": _WORD_INSIDE}.get(piece, piece)
         at += step
-    return quoted(out)
+    return quote_text(out)
 
 
 @lru_cache(1_000)

@@ -152,15 +152,15 @@ _QUOTE = pa.scalar('"', _TEXT)
 def csv(batches: Batches, row: Column) -> Iterator[bytes]:
     """A header, then a line for each row. Cells are quoted where they must be; `""` is an empty string."""
     names = pa.array(titles(row), _TEXT)
-    yield ",".join(_quoted(names).to_pylist()).encode() + b"\r\n"
+    yield ",".join(_quote(names).to_pylist()).encode() + b"\r\n"
     for batch in batches:
         if len(batch) and len(names):
-            found = [pc.fill_null(_quoted(each), "") for each in cells(batch, row)]
+            found = [pc.fill_null(_quote(each), "") for each in cells(batch, row)]
             lines = pc.binary_join_element_wise(*found, pa.scalar(",", _TEXT))
             yield "\r\n".join(lines.to_pylist()).encode() + b"\r\n"
 
 
-def _quoted(values: pa.Array) -> pa.Array:
+def _quote(values: pa.Array) -> pa.Array:
     needs = pc.match_substring_regex(values, r'[",\r\n]|^$|^\s|\s$')
     if not pc.any(needs).as_py():
         return values

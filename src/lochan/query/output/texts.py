@@ -46,10 +46,10 @@ def kind_texts(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> p
         made = _objects(batch, column)
         return made if not name else _where(_array(batch, name), made)
     if kind == NULL:
-        null = _repeated("null", len(batch))
+        null = _repeat("null", len(batch))
         return null if not name else _where(_array(batch, name), null)
     if kind == TIME:
-        return _quoted(times_of(batch, column))
+        return _quote(times_of(batch, column))
     values = _array(batch, name)
     if kind == ARRAY:
         return array_texts(values, column.element)
@@ -69,9 +69,9 @@ def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
         case "json" | "decimal":
             return values.cast(_TEXT)
         case "duration":
-            return _quoted(duration_texts(values))
+            return _quote(duration_texts(values))
         case "ip":
-            return _quoted(pa.array([ip_text(each) for each in values.to_pylist()], _TEXT))
+            return _quote(pa.array([ip_text(each) for each in values.to_pylist()], _TEXT))
     raise AssertionError(f"no text for the kind {kind}")
 
 
@@ -83,16 +83,16 @@ def float_texts(values: pa.Array) -> pa.Array:
     whole = pc.equal(pc.floor(values), values)
     if pc.any(whole).as_py():
         bare = pc.and_(whole, pc.invert(pc.match_substring(written, "e")))  # with an exponent it looks like a float
-        written = pc.if_else(bare, _joined([written, _scalar(".0")]), written)
+        written = pc.if_else(bare, _join([written, _scalar(".0")]), written)
     spoken = pc.is_finite(values)
     return written if pc.all(spoken).as_py() is not False else pc.if_else(spoken, written, _scalar("null"))
 
 
 def string_texts(values: pa.Array) -> pa.Array:
-    return _quoted(_escaped(values))
+    return _quote(_escape(values))
 
 
-def _escaped(values: pa.Array) -> pa.Array:
+def _escape(values: pa.Array) -> pa.Array:
     """What stands between the quotes."""
     values = values.cast(_TEXT)
     if not pc.any(pc.match_substring_regex(values, _UGLY)).as_py():
@@ -149,7 +149,7 @@ def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
 def time_texts(values: pa.Array, format: str) -> pa.Array:
     """Without a format of its own a time is written in the shortest way, in UTC."""
     stored = values.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(values.type) else values
-    return times.rendered(stored.cast(pa.timestamp("us")), format or times.NATIVE).cast(_TEXT)
+    return times.render_all(stored.cast(pa.timestamp("us")), format or times.NATIVE).cast(_TEXT)
 
 
 # ── arrays and objects ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,7 +160,7 @@ def array_texts(values: pa.Array, element: Type | None) -> pa.Array:
     inner = pc.fill_null(typed_texts(values.values, element), "null")
     lists = pa.LargeListArray.from_arrays(values.offsets, inner.cast(_TEXT))
     joined = pc.binary_join(lists, _scalar(","))
-    made = _joined([_scalar("["), joined, _scalar("]")])
+    made = _join([_scalar("["), joined, _scalar("]")])
     return pc.if_else(values.is_valid(), made, pa.scalar(None, _TEXT))
 
 
@@ -175,12 +175,12 @@ def typed_texts(values: pa.Array, type: Type | None) -> pa.Array:
             key = ("," if at else "") + orjson.dumps(name).decode() + ":"
             member = pc.struct_field(values, [name])
             fragments += [_scalar(key), pc.fill_null(typed_texts(member, each), "null")]
-        made = _joined([*fragments, _scalar("}")])
+        made = _join([*fragments, _scalar("}")])
         return pc.if_else(values.is_valid(), made, pa.scalar(None, _TEXT))
     if type is None or type == NULL:
         return pa.nulls(len(values), _TEXT)
     if kind_of(type) == TIME:
-        return _quoted(time_texts(values, type[5:]))
+        return _quote(time_texts(values, type[5:]))
     return scalar_texts(values, kind_of(type))
 
 
@@ -204,13 +204,13 @@ class _Piece(NamedTuple):
         return self._replace(texts=self.texts.take(some))
 
     def whole(self) -> pa.Array:
-        return _joined([_scalar(self.before), self.texts, _scalar(self.behind)])
+        return _join([_scalar(self.before), self.texts, _scalar(self.behind)])
 
 
 def _piece(batch: pa.RecordBatch, column: Column) -> _Piece:
     kinds = list(column.kinds)
     if column.nothing != NULL and kinds == [STRING]:
-        return _Piece('"', _escaped(_array(batch, column.kinds[STRING])), '"')
+        return _Piece('"', _escape(_array(batch, column.kinds[STRING])), '"')
     if column.nothing != NULL and kinds == [TIME]:
         return _Piece('"', times_of(batch, column), '"')
     return _Piece("", value_texts(batch, column), "")
@@ -235,7 +235,7 @@ def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, _Piec
 def _object_texts(members: dict[str, _Piece], names: Sequence[str], count: int) -> pa.Array:
     """Joined at once; only members that some rows lack are joined to their names before."""
     if not names:
-        return _repeated("{}", count)
+        return _repeat("{}", count)
     parts: list[Any] = []
     pending = "{"
     for name in names:
@@ -243,7 +243,7 @@ def _object_texts(members: dict[str, _Piece], names: Sequence[str], count: int) 
         key = f"{'' if pending == '{' and not parts else ','}{orjson.dumps(name).decode()}:{before}"
         if texts.null_count:
             key = key if key[0] == "," else f",{key}"
-            parts += [_scalar(pending), _joined([_scalar(key), texts, _scalar(behind)])]
+            parts += [_scalar(pending), _join([_scalar(key), texts, _scalar(behind)])]
             pending = ""
         else:
             parts += [_scalar(pending + key), texts]
@@ -262,11 +262,11 @@ def _from_body(batch: pa.RecordBatch, body: BodyText, members: dict[str, _Piece]
     if not body.edits:
         return rows
     made = {name: members[name].whole().to_pylist() for name in body.made if name in members}
-    edited = (None if text is None else _edited(text, at, body, made) for at, text in enumerate(rows.to_pylist()))
+    edited = (None if text is None else _edit(text, at, body, made) for at, text in enumerate(rows.to_pylist()))
     return pa.array(edited, _TEXT)
 
 
-def _edited(text: str, at: int, body: BodyText, made: dict[str, list[str | None]]) -> str:
+def _edit(text: str, at: int, body: BodyText, made: dict[str, list[str | None]]) -> str:
     row = read_value(text)
     names: Names = tuple(row)
     for edit in body.edits:
@@ -291,15 +291,15 @@ def _scalar(text: str) -> pa.Scalar:
     return pa.scalar(text, _TEXT)
 
 
-def _joined(parts: Iterable[Any]) -> pa.Array:
+def _join(parts: Iterable[Any]) -> pa.Array:
     return pc.binary_join_element_wise(*parts, _scalar(""))
 
 
-def _quoted(values: pa.Array) -> pa.Array:
-    return _joined([_scalar('"'), values.cast(_TEXT), _scalar('"')])
+def _quote(values: pa.Array) -> pa.Array:
+    return _join([_scalar('"'), values.cast(_TEXT), _scalar('"')])
 
 
-def _repeated(text: str, count: int) -> pa.Array:
+def _repeat(text: str, count: int) -> pa.Array:
     return pa.repeat(_scalar(text), count)
 
 

@@ -40,7 +40,7 @@ def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
     return pc.coalesce(*found)
 
 
-def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
+def typed_batch(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     schema = typed_schema(row)
     arrays = [_values(batch, name, column) for name, column in fields(row)]
     if not arrays:
@@ -49,7 +49,7 @@ def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
 
 
 def typed_batches(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[pa.RecordBatch]:
-    return (typed(batch, row) for batch in batches)
+    return (typed_batch(batch, row) for batch in batches)
 
 
 def is_text(column: Column) -> bool:

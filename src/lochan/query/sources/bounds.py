@@ -203,23 +203,23 @@ def constant(e: ast.Expr, now: int | None = None) -> Constant | None:
     """The value of an expression without fields, if it is known before anything is read: `now() - 1h`, `2 + 3`,
     `time("2026-11-01")`. Only what every engine computes alike is known here. `now` is when the query began, in
     microseconds since 1970."""
-    found = _folded(e, now)
+    found = _fold_constant(e, now)
     return None if found is None or found[0] == DURATION else found
 
 
-def _folded(e: ast.Expr, now: int | None) -> Constant | None:
+def _fold_constant(e: ast.Expr, now: int | None) -> Constant | None:
     match e:
         case ast.Literal(kind, value) if kind in _KINDS and value is not None:
             return kind, value
         case ast.Unary("-", of):
-            return _negative(_folded(of, now))
+            return _negative(_fold_constant(of, now))
         case ast.Binary("+" | "-" | "*" as op, left, right):
-            one, other = _folded(left, now), _folded(right, now)
-            return None if one is None or other is None else _computed(op, one, other)
+            one, other = _fold_constant(left, now), _fold_constant(right, now)
+            return None if one is None or other is None else _compute(op, one, other)
         case ast.Call("now", ()):
             return None if now is None else (TIME, now)
         case ast.Call(name, (of,)) if name in _CASTS:
-            inner = _folded(of, now)
+            inner = _fold_constant(of, now)
             return None if inner is None else _cast(name, *inner)
     return None
 
@@ -232,7 +232,7 @@ def _negative(of: Constant | None) -> Constant | None:
     return _fitting(of[0], -of[1])
 
 
-def _computed(op: str, one: Constant, other: Constant) -> Constant | None:
+def _compute(op: str, one: Constant, other: Constant) -> Constant | None:
     (left, mine), (right, theirs) = one, other
     if isinstance(mine, bool | str | Decimal) or isinstance(theirs, bool | str | Decimal):
         return None

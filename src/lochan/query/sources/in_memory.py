@@ -13,7 +13,7 @@ from sqlglot import exp
 from lochan.pools.keys import Instant
 from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, is_typed
-from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, numbered, type_of, unify
+from lochan.pools.shape import Array, Leaf, Object, Path, Type, kind_of, number_shapes, type_of, unify
 from lochan.pools.times import NATIVE
 from lochan.query.compile.sql import Sql, null_of
 from lochan.query.dialects.neutral import neutral
@@ -38,7 +38,7 @@ def of_rows(rows: Sequence[Row], scans: Scans, fields: Iterable[str] = ()) -> Ta
     """`fields` are those that a row may have: a query may name them also where no row does."""
     spread = _Spread(len(rows))
     shapes = [spread.add(index, row) for index, row in enumerate(rows)]
-    numbers = numbered(shapes)
+    numbers = number_shapes(shapes)
     number_of = {shape: number for number, shape in numbers.items()}
     columns = spread.columns()
     known = [spread.known(leaf, column) for leaf, column in columns.items()]
@@ -53,8 +53,8 @@ def of_table(table: pa.Table, scans: Scans) -> TableSource:
     """REQUIRES: columns of scalars, timestamps or maps, without a null in them."""
     leaves = {Leaf((field.name,), _kind(field.type)): table[field.name] for field in table.schema}
     shape = Object(tuple((leaf.path[0], f"time:{NATIVE}" if leaf.kind == TIME else leaf.kind) for leaf in leaves))
-    known = [_known(leaf, always=True) for leaf in leaves]
-    [number] = numbered([shape])
+    known = [_leaf_info(leaf, always=True) for leaf in leaves]
+    [number] = number_shapes([shape])
     return TableSource(scans, {number: shape}, known, leaves, pa.repeat(pa.scalar(number, pa.int32()), len(table)))
 
 
@@ -95,7 +95,7 @@ class _Spread:
 
     def known(self, leaf: Leaf, column: pa.Array) -> LeafInfo:
         element = self._element(leaf.path) if leaf.kind == ARRAY else None
-        return _known(leaf, always=not column.null_count, element=NULL if element is None else element)
+        return _leaf_info(leaf, always=not column.null_count, element=NULL if element is None else element)
 
     def _element(self, path: Path) -> Type | None:
         of: Type | None = None
@@ -136,7 +136,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _known(leaf: Leaf, *, always: bool, element: Type = NULL) -> LeafInfo:
+def _leaf_info(leaf: Leaf, *, always: bool, element: Type = NULL) -> LeafInfo:
     return LeafInfo(leaf, always, element, (NATIVE,) if leaf.kind == TIME else ())
 
 

@@ -86,10 +86,10 @@ def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) ->
     classes = [[kind for kind in each if kind in kinds] for each in _CLASSES]
     present = [each for each in classes if each]
     if len(present) > 1:
-        yield _ordered(_rank(key.path, present, settings.nulls_first, exact), key.descending, nulls_first)
+        yield _order_term(_rank(key.path, present, settings.nulls_first, exact), key.descending, nulls_first)
     for each in present:
         for value in _values(key.path, each, texts, exact, original=ORIGINAL in kinds):
-            yield _ordered(value, key.descending, nulls_first)
+            yield _order_term(value, key.descending, nulls_first)
 
 
 def _rank(path: Path, classes: list[list[str]], nulls_first: bool, exact: Exact | None) -> Sql:
@@ -134,7 +134,7 @@ def _leaf(leaf: Leaf) -> Sql:
     return exp.column(leaf.column, quoted=True)
 
 
-def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
+def _order_term(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=value, desc=descending, nulls_first=nulls_first)
 
 

@@ -20,7 +20,7 @@ from lochan.pools.row_tests import Scalar
 from lochan.pools.shape import Leaf, Path
 from lochan.query.compile import moments
 from lochan.query.compile.logic import all_of, any_of, is_null, is_set, negate
-from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
+from lochan.query.compile.numbers import against_decimal, compare_numbers, exact_decimal, split
 from lochan.query.compile.sql import FALSE, INT_MAX, INT_MIN, TRUE, Sql, moment, number, op, text
 from lochan.query.compile.value import Exact, Value, literal
 from lochan.query.leaves import Digits
@@ -44,7 +44,7 @@ class KeyRange(NamedTuple):
 ALL_KEYS = KeyRange()
 
 
-def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
+def convert_range(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
     """With its ends as values of the key's kind, where that is one, and the lesser first: which one a query names first
     does not matter. Raises Invalid for one that is no such value."""
     path = settings.keys[0].path
@@ -78,7 +78,7 @@ def _as(end: End, place: int, path: Path) -> End:
     kind, value = end
     if place == PLACES[STRING] and kind != BOOL:
         return STRING, _text(kind, value)
-    found = _parsed(value, place) if kind == STRING and isinstance(value, str) else None
+    found = _parse_end(value, place) if kind == STRING and isinstance(value, str) else None
     if found is None:
         raise Invalid(
             f"the key {path_text(path)} is of kind {CLASSES[place][0]}, and {value!r} is not",
@@ -87,7 +87,7 @@ def _as(end: End, place: int, path: Path) -> End:
     return found
 
 
-def _parsed(text: str, place: int) -> End:
+def _parse_end(text: str, place: int) -> End:
     try:
         if place == PLACES[INT]:
             value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
@@ -168,7 +168,7 @@ def _fine_inside(value: Value, range: KeyRange) -> Sql:
         if end is None:
             continue
         if end[0] == TIME:
-            tests.append(moments.compared(">=" if above else "<=", value, literal(TIME, end[1])))
+            tests.append(moments.compare_times(">=" if above else "<=", value, literal(TIME, end[1])))
         else:
             tests.append(TRUE if (PLACES[TIME] > PLACES[end[0]]) is above else FALSE)
     return all_of(tests)
@@ -192,7 +192,9 @@ def _number_beyond(exact: Value, end: End, *, above: bool) -> Sql:
     if PLACES[kind] != PLACES[INT]:
         return TRUE if (PLACES[INT] > PLACES[kind]) is above else FALSE
     assert isinstance(value, int | float | Decimal)
-    return compared(">=" if above else "<=", DECIMAL, exact, DECIMAL, literal(DECIMAL, Decimal(exact_decimal(value))))
+    return compare_numbers(
+        ">=" if above else "<=", DECIMAL, exact, DECIMAL, literal(DECIMAL, Decimal(exact_decimal(value)))
+    )
 
 
 def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:

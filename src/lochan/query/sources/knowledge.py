@@ -113,7 +113,7 @@ class Knowledge:
         """Returns the digits of the decimals at a path, if every form has its numbers as decimals and one type holds
         them all. Where there are no numbers it returns no digits; None means that the texts must be read."""
         if path not in self._decimals:
-            self._decimals[path] = _joined(self._columns(path))
+            self._decimals[path] = _join_digits(self._columns(path))
         return self._decimals[path]
 
     def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> LeafInfo:
@@ -134,7 +134,7 @@ class Knowledge:
         return None if of is None or any(place and place.list_of is None for place in places) else of
 
 
-def _joined(columns: Sequence[DecimalColumn | None]) -> Digits | None:
+def _join_digits(columns: Sequence[DecimalColumn | None]) -> Digits | None:
     known = [each for each in columns if each is not None]
     whole, scale = (max((getattr(each, side) for each in known), default=0) for side in ("whole", "scale"))
     fits = len(known) == len(columns) and whole + scale <= DIGITS_MAX

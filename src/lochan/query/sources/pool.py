@@ -22,7 +22,7 @@ from lochan.query.sources import key_order as whole_row
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.object_selection import Choice
-from lochan.query.sources.scans import FileScan, ScanGroup, ScanPart, Scans, grouped
+from lochan.query.sources.scans import FileScan, ScanGroup, ScanPart, Scans, group_parts
 from lochan.query.sources.sql_bounds import of_sql
 
 PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other
@@ -133,9 +133,9 @@ class PoolSource:
                 form.see_all()
             keys = list(whole_row.leaves(self.known, self.members))
         leaves = list(dict.fromkeys([*request.leaves, *(keys if request.ordered or limited else [])]))
-        groups = grouped([self._part(form, leaves) for form in read], body=within.body)
+        groups = group_parts([self._part(form, leaves) for form in read], body=within.body)
         scanned = [self._scan(group, read, leaves, within) for group in groups]
-        query = stacked(scanned or [self._nothing(leaves, within)])
+        query = union_all(scanned or [self._nothing(leaves, within)])
         terms = key_order.order(self._settings, self.known, self.members) if request.ordered and not by_row else []
         if by_row:
             terms = [self._by_row()]
@@ -191,12 +191,12 @@ class PoolSource:
             made.append(_shape(group.renumbered))
         if request.body:
             made.append(values.column([BODY_COLUMN], table) if group.body else null_of(JSON))
-        return _selected(made, _names(leaves, request)).from_(scans.table(table), copy=False)
+        return _select(made, _names(leaves, request)).from_(scans.table(table), copy=False)
 
     def _nothing(self, leaves: Sequence[Leaf], request: ScanRequest) -> exp.Select:
         made = [values.absent(leaf, self.knowledge.element(leaf)) for leaf in leaves]
         made += [null_of(INT)] * request.shape + [null_of(JSON)] * request.body
-        return _selected(made, _names(leaves, request)).where(exp.false(), copy=False)
+        return _select(made, _names(leaves, request)).where(exp.false(), copy=False)
 
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
@@ -217,15 +217,15 @@ class PoolSource:
         return all(high <= low for high, low in pairs)
 
 
-def stacked(queries: Sequence[exp.Query]) -> exp.Query:
+def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     """One after the other. Balanced, so that a thousand are ten levels."""
     if len(queries) == 1:
         return queries[0]
     middle = len(queries) // 2
-    return exp.Union(this=stacked(queries[:middle]), expression=stacked(queries[middle:]), distinct=False)
+    return exp.Union(this=union_all(queries[:middle]), expression=union_all(queries[middle:]), distinct=False)
 
 
-def _selected(made: Sequence[Sql], names: Sequence[str]) -> exp.Select:
+def _select(made: Sequence[Sql], names: Sequence[str]) -> exp.Select:
     named = [each.as_(name, quoted=True) for each, name in zip(made, names, strict=True)]
     return exp.select(*named or [exp.Literal.number(1).as_("_")], copy=False)
 

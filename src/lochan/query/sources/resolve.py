@@ -21,8 +21,8 @@ from lochan.query.leaves import Source
 from lochan.query.sources.bounds import Constant, constant, of_expression
 from lochan.query.sources.catalog import EVERYTHING, Catalog, Permits
 from lochan.query.sources.in_memory import of_rows, of_table
-from lochan.query.sources.key_range import KeyRange, converted
-from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
+from lochan.query.sources.key_range import KeyRange, convert_range
+from lochan.query.sources.meta.open import at, at_ref, lake_rows, rows_of
 from lochan.query.sources.object_selection import reach_of
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
@@ -71,7 +71,7 @@ class Opening:
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Raises QueryError for what does not exist. The result knows only the sources of this pipe."""
         for each in source_needs(pipe, self._now):
-            placed = each._replace(source=dated(each.source, self._ref))
+            placed = each._replace(source=at_ref(each.source, self._ref))
             self._sources[id(each.source)] = await self._placed(placed)
         return lambda source: self._sources[id(source)]
 
@@ -138,7 +138,7 @@ class Opening:
             kinds = classes(await repository.tree(resolved.commit), settings)
             if kinds is None:
                 kinds = PoolSource(await self._snapshots.at(repository, resolved), Scans()).kinds_of_key()
-            range = converted(range, kinds, settings)
+            range = convert_range(range, kinds, settings)
         reach = reach_of(range, needs.test, needs.first, settings)
         snapshot = await self._snapshots.at(repository, resolved, reach)
         pool = PoolSource(snapshot, self.scans, range=range, test=needs.test, first=needs.first)
@@ -150,7 +150,7 @@ class Opening:
         snapshot = merge_snapshots([await self._snapshot(each, needs.source.ref) for each in pools])
         range = _range(needs.source)
         if range.low or range.high:
-            range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
+            range = convert_range(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
         return PoolSource(snapshot, self.scans, range=range, test=needs.test, first=needs.first)
 
     async def _files(self, needs: SourceNeeds) -> Source:
@@ -164,7 +164,7 @@ class Opening:
         check = partial(self._permits.check_paths, repository, ref)
         trace = lineage.current()
         if trace is not None:
-            ref, read = await lineage.pinned(repository, ref, source.path)
+            ref, read = await lineage.pin_input(repository, ref, source.path)
             trace.add(read)
         snapshot = await self._read_files(repository, ref, source.path, check)
         pool = PoolSource(snapshot, self.scans, test=needs.test)
@@ -276,12 +276,12 @@ def source_needs(pipe: ast.Pipe, now: int | None = None) -> Iterator[SourceNeeds
     for node in _pipes(pipe):
         operators = node.operators
         if operators and isinstance(operators[0], ast.From):
-            test, first = _narrowed(operators[1:], now)
+            test, first = _narrow(operators[1:], now)
             for source in operators[0].sources:
                 yield SourceNeeds(source, test, first)
 
 
-def _narrowed(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
+def _narrow(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
     tests: list[Test] = []
     as_read = True  # the rows have the fields that the source gives them
     for operator in operators:

@@ -85,7 +85,7 @@ class ScanGroup(NamedTuple):
         return any(form.body for form in self.forms)
 
 
-def grouped(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]:
+def group_parts(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]:
     """`body`: the rows' texts are asked for too, where there are any."""
     roots = {BODY_COLUMN} if body else set()
     places = (place for part in parts for place in part.places.values() if place)
@@ -94,7 +94,7 @@ def grouped(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]
     for part in parts:
         alone = ScanGroup([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
         for number, group in enumerate(groups):
-            joined = _joined(group, alone)
+            joined = _join_groups(group, alone)
             if joined is not None:
                 groups[number] = joined
                 break
@@ -108,7 +108,7 @@ def _slots(form: Form, roots: set[str]) -> Slots:
     return {name.lower(): (name, type) for name, type in columns.items() if name.lower() in roots}
 
 
-def _joined(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
+def _join_groups(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
     if one.renumbered != other.renumbered:
         return None
     gaps: set[Path] = set()

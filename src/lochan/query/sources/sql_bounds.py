@@ -32,17 +32,17 @@ def of_sql(test: exp.Expr) -> Test:
             arms = of_sql(test.left), of_sql(test.right)
             return ANY_ROW if ANY_ROW in arms else Either(arms)
         case exp.Between():
-            ends = (_compared(test.this, ">=", test.args["low"]), _compared(test.this, "<=", test.args["high"]))
+            ends = (_comparison(test.this, ">=", test.args["low"]), _comparison(test.this, "<=", test.args["high"]))
             return both(each or ANY_ROW for each in ends)
         case exp.In() if test.expressions:
             return _one_of(test)
     op = _OPERATORS.get(type(test))
     if op is None or not isinstance(test, exp.Binary):
         return ANY_ROW
-    return _compared(test.left, op, test.right) or _compared(test.right, TURNED[op], test.left) or ANY_ROW
+    return _comparison(test.left, op, test.right) or _comparison(test.right, TURNED[op], test.left) or ANY_ROW
 
 
-def _compared(left: exp.Expr, op: str, right: exp.Expr) -> Compare | None:
+def _comparison(left: exp.Expr, op: str, right: exp.Expr) -> Compare | None:
     (path, kind), value = _leaf(left), _constant(right)
     return Compare(path, op, *value) if value is not None and _class(kind) == _class(value[0]) else None
 

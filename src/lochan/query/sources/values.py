@@ -10,7 +10,7 @@ from lochan.pools.forms import NullMark, Place
 from lochan.pools.kinds import ARRAY, DECIMAL, JSON, ORIGINAL, STRING
 from lochan.pools.layout import SHAPE_COLUMN
 from lochan.pools.shape import Leaf, Type
-from lochan.query.compile.fields import opened
+from lochan.query.compile.fields import json_by_kind
 from lochan.query.compile.logic import all_of, any_of, case, coalesce, eq, is_null, is_set, negate
 from lochan.query.compile.sql import TRUE, Sql, null_of, sql_type, text, try_cast
 from lochan.query.dialects.neutral import neutral
@@ -20,7 +20,7 @@ def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
     """`table` is the name of the scan, `element` what the elements of an array are over all of the source, or the type
     that holds all decimals."""
     if place.by_value:
-        found = opened(_text(place, table, exact=True)).alts
+        found = json_by_kind(_text(place, table, exact=True)).alts
         return coalesce(found[DECIMAL], found[JSON]) if leaf.kind == JSON else found[leaf.kind]
     if leaf.kind == DECIMAL:
         return exp.Cast(this=column(place.column, table), to=sql_type(DECIMAL, element))

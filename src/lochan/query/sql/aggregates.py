@@ -14,7 +14,7 @@ from lochan.query.compile.calls import Aggregated
 from lochan.query.compile.logic import all_of, is_set
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import Sql
-from lochan.query.compile.value import Value, fixed, literal, valued
+from lochan.query.compile.value import Value, fixed_object, has_value, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of
@@ -40,7 +40,7 @@ class WindowOver:
         return function if test == exp.true() else exp.Filter(this=function, expression=exp.Where(this=test))
 
 
-def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
+def aggregate_call(node: exp.Expr, scope: SqlScope) -> Value:
     if not scope.aggregates:
         raise scope.refused(node, "an aggregate cannot be used here", "put conditions on aggregates into HAVING")
     scope.seen.aggregates += 1
@@ -58,7 +58,7 @@ def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
     handler = AGGREGATES.get(type(call), ("", None))[1]
     if handler is None:
         raise scope.refused(node, f"`{call.key}` is not a supported aggregate")
-    value = _known(handler(call, over))
+    value = _check_overflow(handler(call, over))
     used = {each.table for sql in value.alts.values() for each in sql.find_all(exp.Column)}
     if used & _around(scope) and not used & _aliases(scope):
         raise scope.refused(node, "this aggregate uses only columns of the outer query")
@@ -85,10 +85,12 @@ def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:
         where = ast.Name(_TEST, span=span)
     arguments = tuple(ast.Name(str(at), span=span) for at in range(len(values)))
     call = ast.Call(name, arguments, where, over.distinct, span=span)
-    return aggregate(Aggregated(call, PipeScope(over.scope.query, fixed(arguments_by_name)), None, grouped=False))
+    return aggregate(
+        Aggregated(call, PipeScope(over.scope.query, fixed_object(arguments_by_name)), None, grouped=False)
+    )
 
 
-def _known(value: Value) -> Value:
+def _check_overflow(value: Value) -> Value:
     """A sum of more than 64 bits stays an error, so that it is noticed."""
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
 
@@ -125,15 +127,15 @@ def _within_group(call: exp.WithinGroup, over: WindowOver) -> Value:
     (key,) = call.expression.expressions
     if key.args.get("desc"):
         raise over.scope.refused(call, "PERCENTILE_CONT is supported in ascending order only")
-    return _known(in_pipe("quantile", [over.value(key.this), over.value(call.this.this)], over))
+    return _check_overflow(in_pipe("quantile", [over.value(key.this), over.value(call.this.this)], over))
 
 
-def _collected(call: exp.Expr, over: WindowOver) -> Value:
+def _collect(call: exp.Expr, over: WindowOver) -> Value:
     value, made = _list(call.this, call, over)
     return Value({"array": made}, NULL, next(iter(value.alts)))
 
 
-def _joined(call: exp.Expr, over: WindowOver) -> Value:
+def _join_texts(call: exp.Expr, over: WindowOver) -> Value:
     separator = call.args.get("separator")
     between = over.value(separator).constant if separator is not None else ","
     value, made = _list(call.this, call, over)
@@ -171,7 +173,7 @@ def _at_end(name: str) -> Callable[[exp.Expr, WindowOver], Value]:
                 call, "the value must be a scalar, and the value that orders it must have one kind"
             )
         place = next(iter(by.alts.values()))
-        tests = [is_set(place), valued(value)]
+        tests = [is_set(place), has_value(value)]
         return Value({kind: over.filtered(neutral(name, sql, place), *tests) for kind, sql in value.alts.items()}, NULL)
 
     return handler
@@ -194,8 +196,8 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, Handler]] = {
     exp.ApproxDistinct: ("approx_count_distinct", _plain("dcount")),
     exp.Median: ("median", _median),
     exp.PercentileCont: ("quantile_cont", _quantile),
-    exp.ArrayAgg: ("array_agg", _collected),
-    exp.GroupConcat: ("string_agg", _joined),
+    exp.ArrayAgg: ("array_agg", _collect),
+    exp.GroupConcat: ("string_agg", _join_texts),
     exp.ArgMax: ("arg_max", _at_end("last_by")),
     exp.ArgMin: ("arg_min", _at_end("first_by")),
 }

@@ -9,15 +9,15 @@ from sqlglot import exp
 
 from lochan.pools.kinds import DURATION, INT, NULL, STRING, TIME
 from lochan.query import ast
-from lochan.query.compile.functions import called as called_in_pipe
+from lochan.query.compile.functions import call_function as called_in_pipe
 from lochan.query.compile.patterns import Unsupported, shared_regexp
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import FALSE
-from lochan.query.compile.value import Value, fixed, literal
+from lochan.query.compile.value import Value, fixed_object, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean
 from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
-from lochan.query.sql.aggregates import AGGREGATES, aggregated
+from lochan.query.sql.aggregates import AGGREGATES, aggregate_call
 from lochan.query.sql.expressions import choice, value_of
 from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.table_tests import time_of
@@ -25,9 +25,9 @@ from lochan.query.sql.table_tests import time_of
 Handler = Callable[..., Value]
 
 
-def called(node: exp.Expr, scope: SqlScope) -> Value:
+def call_value(node: exp.Expr, scope: SqlScope) -> Value:
     if type(node) in AGGREGATES or isinstance(node, exp.Filter | exp.WithinGroup):
-        return aggregated(node, scope)
+        return aggregate_call(node, scope)
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
         if name in BY_NAME:
@@ -43,7 +43,7 @@ def called(node: exp.Expr, scope: SqlScope) -> Value:
     if isinstance(node, exp.Func):
         name = node.meta.get("name") or node.sql_name().lower()
         raise scope.refused(node, f"function `{name}` cannot be called here{did_you_mean(name, names())}", _HINT)
-    raise scope.refused(node, f"`{_shown(node)}` is not supported here", _HINT)
+    raise scope.refused(node, f"`{_node_text(node)}` is not supported here", _HINT)
 
 
 def names() -> list[str]:
@@ -59,7 +59,7 @@ def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope)
     span = scope.text.span(node)
     arguments = tuple(ast.Name(str(at), span=span) for at in range(len(values)))
     call = ast.Call(name, arguments, span=span)
-    row = fixed({str(at): value for at, value in enumerate(values)})
+    row = fixed_object({str(at): value for at, value in enumerate(values)})
     return plain(called_in_pipe(call, PipeScope(scope.query, row)))
 
 
@@ -118,7 +118,7 @@ def _matches(node: exp.RegexpLike, scope: SqlScope) -> Value:
     return of_test(neutral("matches", value.alts[STRING], options=(pattern,)) if STRING in value.alts else FALSE)
 
 
-def _replaced(node: exp.RegexpReplace, scope: SqlScope) -> Value:
+def _regexp_replace(node: exp.RegexpReplace, scope: SqlScope) -> Value:
     modifiers = node.args.get("modifiers")
     if modifiers is None or modifiers.name != "g":
         hint = "engines differ about replacing only the first match; 'g' replaces all"
@@ -173,7 +173,7 @@ def _concat(node: exp.Concat, scope: SqlScope) -> Value:
 # ── times ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _truncated(node: exp.Expr, scope: SqlScope) -> Value:
+def _date_trunc(node: exp.Expr, scope: SqlScope) -> Value:
     unit = node.args["unit"].name.upper()
     value = _time(value_of(node.this, scope))
     if unit in _FIXED:
@@ -187,7 +187,7 @@ def _truncated(node: exp.Expr, scope: SqlScope) -> Value:
     return in_pipe("parse_time", [text, literal(STRING, "%Y-%m-%d")], node, scope)
 
 
-def _bucketed(node: exp.Expr, scope: SqlScope) -> Value:
+def _time_bucket(node: exp.Expr, scope: SqlScope) -> Value:
     """TIME_BUCKET(width, time)."""
     arguments = [value_of(each, scope) for each in _arguments(node)]
     width = next((each for each in arguments if DURATION in each.alts), None)
@@ -197,7 +197,7 @@ def _bucketed(node: exp.Expr, scope: SqlScope) -> Value:
     return in_pipe("bucket", [_time(rest[0]), width], node, scope)
 
 
-def _extracted(node: exp.Extract, scope: SqlScope) -> Value:
+def _extract(node: exp.Extract, scope: SqlScope) -> Value:
     unit = node.this.name.upper()
     value = _time(value_of(node.expression, scope))
     if unit in ("EPOCH", "EPOCH_US"):
@@ -209,7 +209,7 @@ def _extracted(node: exp.Extract, scope: SqlScope) -> Value:
 
 
 def _part(unit: str) -> Handler:
-    return lambda node, scope: _extracted(exp.Extract(this=exp.var(unit), expression=node.this.copy()), scope)
+    return lambda node, scope: _extract(exp.Extract(this=exp.var(unit), expression=node.this.copy()), scope)
 
 
 def _epoch(value: Value, unit: str = "EPOCH") -> Value:
@@ -223,7 +223,7 @@ def _epoch(value: Value, unit: str = "EPOCH") -> Value:
     return Value({"float": exp.Paren(this=exp.Div(this=real, expression=million))}, NULL)
 
 
-def _formatted(node: exp.TimeToStr, scope: SqlScope) -> Value:
+def _strftime(node: exp.TimeToStr, scope: SqlScope) -> Value:
     format = node.args["format"]
     return in_pipe("strftime", [value_of(format, scope), _time(value_of(node.this, scope))], node, scope)
 
@@ -289,12 +289,12 @@ def _extreme(op: str) -> Handler:
 
     def handler(node: exp.Expr, scope: SqlScope) -> Value:
         from lochan.query.compile.logic import any_of, negate
-        from lochan.query.compile.value import valued
-        from lochan.query.sql.comparison import compared
+        from lochan.query.compile.value import has_value
+        from lochan.query.sql.comparison import compare
 
         found, *rest = (value_of(each, scope) for each in [node.this, *node.expressions])
         for value in rest:
-            better = any_of([negate(valued(value)), compared(op, found, value, sure=True)])
+            better = any_of([negate(has_value(value)), compare(op, found, value, sure=True)])
             found = choice([(better, found)], value, node, scope)
         return found
 
@@ -311,7 +311,7 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
     return [each for value in node.args.values() for each in (value if isinstance(value, list) else [value]) if each]
 
 
-def _shown(node: exp.Expr) -> str:
+def _node_text(node: exp.Expr) -> str:
     text = node.sql(dialect="duckdb")
     return text if len(text) <= 40 else text[:40] + "…"
 
@@ -329,7 +329,7 @@ FUNCTIONS: dict[type[exp.Expr], Handler] = {
     exp.Split: Plain("split", ("this", "expression")),
     exp.Levenshtein: Plain("levenshtein", ("this", "expression")),
     exp.RegexpLike: _matches,
-    exp.RegexpReplace: _replaced,
+    exp.RegexpReplace: _regexp_replace,
     exp.Contains: _contains,
     exp.StartsWith: _begins,
     exp.EndsWith: _begins,
@@ -345,10 +345,10 @@ FUNCTIONS: dict[type[exp.Expr], Handler] = {
     exp.Hex: Plain("hex"),
     exp.ToBase64: Plain("base64"),
     exp.CurrentTimestamp: _now,
-    exp.TimestampTrunc: _truncated,
-    exp.DateTrunc: _truncated,
-    exp.DateBin: _bucketed,
-    exp.Extract: _extracted,
+    exp.TimestampTrunc: _date_trunc,
+    exp.DateTrunc: _date_trunc,
+    exp.DateBin: _time_bucket,
+    exp.Extract: _extract,
     exp.Year: _part("YEAR"),
     exp.Month: _part("MONTH"),
     exp.Day: _part("DAY"),
@@ -357,7 +357,7 @@ FUNCTIONS: dict[type[exp.Expr], Handler] = {
     exp.Second: _part("SECOND"),
     exp.DayOfYear: _part("DOY"),
     exp.TimeToUnix: lambda node, scope: _epoch(_time(value_of(node.this, scope))),
-    exp.TimeToStr: _formatted,
+    exp.TimeToStr: _strftime,
     exp.StrToTime: _read,
     exp.Cast: _cast,
     exp.TryCast: _cast,
@@ -371,7 +371,7 @@ BY_NAME: dict[str, Handler] = {
     "ip": _anonymous("ip"),
     "parse_json": _anonymous("parse_json"),
     "to_json": _anonymous("to_json"),
-    "time_bucket": _bucketed,
+    "time_bucket": _time_bucket,
     "epoch_us": lambda node, scope: _epoch(_time(_only(node, scope)), "EPOCH_US"),
 }
 SHOWN = (

@@ -11,15 +11,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from lochan.pools.kinds import INT, SIMPLE, STRING, TIME
-from lochan.query.compile.comparison import compared as compared_by_kind
+from lochan.query.compile.comparison import compare as compared_by_kind
 from lochan.query.compile.logic import all_of, any_of, case, negate, surely
 from lochan.query.compile.sql import FALSE, Sql, moment
-from lochan.query.compile.value import MISSING, Value, valued
+from lochan.query.compile.value import MISSING, Value, has_value
 from lochan.query.sql.table_tests import time_of
 
 
-def compared(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:
-    left, right = _unlike_null(_timed(left, right)), _unlike_null(_timed(right, left))
+def compare(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:
+    left, right = _unlike_null(_as_time(left, right)), _unlike_null(_as_time(right, left))
     if _alike(left, right):
         return compared_by_kind(op_, left, right)
     if op_ == "!=":
@@ -31,8 +31,8 @@ def compared(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:
 
 def same(left: Value, right: Value) -> Sql:
     """IS NOT DISTINCT FROM: never NULL."""
-    neither = all_of([negate(valued(left)), negate(valued(right))])
-    return any_of([neither, surely(compared("==", left, right, sure=True))])
+    neither = all_of([negate(has_value(left)), negate(has_value(right))])
+    return any_of([neither, surely(compare("==", left, right, sure=True))])
 
 
 def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
@@ -41,7 +41,7 @@ def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
     plain = len(value.alts) == 1 and kind in (INT, STRING) and not isinstance(value.alts[kind], exp.Case)
     if plain and all(item.constant is not None and set(item.alts) == {kind} for item in items):
         return exp.In(this=value.alts[kind].copy(), expressions=[item.alts[kind].copy() for item in items])
-    return any_of(compared("==", value, item, sure=sure) for item in items)
+    return any_of(compare("==", value, item, sure=sure) for item in items)
 
 
 def _alike(left: Value, right: Value) -> bool:
@@ -56,13 +56,13 @@ def _unlike_null(value: Value) -> Value:
 
 def _where_both(test: Sql, left: Value, right: Value) -> Sql:
     """NULL where one of them is."""
-    both = all_of([valued(left), valued(right)])
+    both = all_of([has_value(left), has_value(right)])
     if both == FALSE:
         return exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))
     return case((both, test))
 
 
-def _timed(value: Value, other: Value) -> Value:
+def _as_time(value: Value, other: Value) -> Value:
     if TIME not in other.alts or STRING not in value.alts or not isinstance(value.constant, str):
         return value
     micros = time_of(value.constant)

@@ -12,12 +12,12 @@ from lochan.pools.kinds import BOOL, DECIMAL, DURATION, FLOAT, INT, NULL, SIMPLE
 from lochan.pools.shape import Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.constructors import agreed, array_of
+from lochan.query.compile.constructors import array_of, common_type
 from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
 from lochan.query.compile.logic import all_of, any_of, case, coalesce, negate, surely
 from lochan.query.compile.sql import FALSE, INT_MAX, TRUE, Sql, cast, null_of
-from lochan.query.compile.value import NUMBERS, Value, fixed, literal, valued
+from lochan.query.compile.value import NUMBERS, Value, fixed_object, has_value, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison
 from lochan.query.sql.scope import SqlScope, of_test, plain
@@ -51,12 +51,12 @@ def value_of(node: exp.Expr, scope: SqlScope) -> Value:
 
         return scalar(node, scope)
     if isinstance(node, exp.Window):
-        from lochan.query.sql.windows import windowed
+        from lochan.query.sql.windows import window_value
 
-        return windowed(node, scope)
-    from lochan.query.sql.calls import called
+        return window_value(node, scope)
+    from lochan.query.sql.calls import call_value
 
-    return called(node, scope)
+    return call_value(node, scope)
 
 
 def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
@@ -79,7 +79,7 @@ def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
         case exp.Between():
             value = value_of(node.this, scope)
             ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
-            return all_of(comparison.compared(op_, value, value_of(end, scope), sure=sure) for op_, end in ends)
+            return all_of(comparison.compare(op_, value, value_of(end, scope), sure=sure) for op_, end in ends)
         case exp.In():
             return _in(node, scope, sure)
         case exp.Like() | exp.ILike():
@@ -91,7 +91,7 @@ def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
     if type(node) in COMPARISONS:
         assert isinstance(node, exp.Binary)
         left, right = value_of(node.left, scope), value_of(node.right, scope)
-        return comparison.compared(COMPARISONS[type(node)], left, right, sure=sure)
+        return comparison.compare(COMPARISONS[type(node)], left, right, sure=sure)
     value = value_of(node, scope)
     if BOOL not in value.alts and value.alts:
         raise scope.refused(node, "this is not a condition", "compare it with something")
@@ -109,10 +109,10 @@ def _is(node: exp.Is, scope: SqlScope) -> Sql:
     value = value_of(node.this, scope)
     match node.expression:
         case exp.Null():
-            return negate(valued(value))
+            return negate(has_value(value))
         case exp.Boolean():
             test = surely(value.alts.get(BOOL, FALSE))
-            return test if node.expression.this else all_of([valued(value, [BOOL]), negate(test)])
+            return test if node.expression.this else all_of([has_value(value, [BOOL]), negate(test)])
     raise scope.refused(node, "IS takes NULL, TRUE or FALSE")
 
 
@@ -174,7 +174,7 @@ def _arithmetic(node: exp.Expr, scope: SqlScope) -> Value:
     return plain(arithmetic(ARITHMETIC[type(node)], value_of(node.left, scope), value_of(node.right, scope)))
 
 
-def _divided(node: exp.Div, scope: SqlScope) -> Value:
+def _divide(node: exp.Div, scope: SqlScope) -> Value:
     """By the rules of both engines: a float, NULL where the divisor is 0."""
     return plain(arithmetic("/", _real(value_of(node.left, scope)), _real(value_of(node.right, scope))))
 
@@ -187,7 +187,7 @@ def _real(value: Value) -> Value:
     return Value({**rest, FLOAT: coalesce(*reals)}, value.nothing)
 
 
-def _concatenated(node: exp.DPipe, scope: SqlScope) -> Value:
+def _concatenate(node: exp.DPipe, scope: SqlScope) -> Value:
     return plain(arithmetic("+", _text(value_of(node.left, scope)), _text(value_of(node.right, scope))))
 
 
@@ -200,14 +200,14 @@ def _text(value: Value) -> Value:
     return Value({**rest, STRING: coalesce(*texts)}, value.nothing)
 
 
-def _cased(node: exp.Case, scope: SqlScope) -> Value:
+def _case(node: exp.Case, scope: SqlScope) -> Value:
     of = node.this
     arms: list[tuple[Sql, Value]] = []
     for each in node.args["ifs"]:
         if of is None:
             test = test_of(each.this, scope)
         else:
-            test = comparison.compared("==", value_of(of, scope), value_of(each.this, scope), sure=True)
+            test = comparison.compare("==", value_of(of, scope), value_of(each.this, scope), sure=True)
         arms.append((test, value_of(each.args["true"], scope)))
     default = node.args.get("default")
     return choice(arms, value_of(default, scope) if default is not None else NOTHING, node, scope)
@@ -221,7 +221,7 @@ def _if(node: exp.If, scope: SqlScope) -> Value:
 
 def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: SqlScope) -> Value:
     """The first whose test is true."""
-    element, arms = agreed([*arms, (TRUE, other)])
+    element, arms = common_type([*arms, (TRUE, other)])
     values = [value for _, value in arms]
     if any("object" in value.alts for value in values):
         raise scope.refused(node, "a choice between records is not supported", "choose among their fields")
@@ -244,19 +244,19 @@ def first_of(values: list[Value], node: exp.Expr, scope: SqlScope) -> Value:
         kind = kinds.pop()
         sure = any(not value.nothing for value in values)
         return Value({kind: coalesce(*(value.alts[kind] for value in values if value.alts))}, "" if sure else NULL)
-    return choice([(valued(value), value) for value in values[:-1]], values[-1], node, scope)
+    return choice([(has_value(value), value) for value in values[:-1]], values[-1], node, scope)
 
 
-def _coalesced(node: exp.Coalesce, scope: SqlScope) -> Value:
+def _coalesce(node: exp.Coalesce, scope: SqlScope) -> Value:
     return first_of([value_of(each, scope) for each in [node.this, *node.expressions]], node, scope)
 
 
 def _null_if(node: exp.Nullif, scope: SqlScope) -> Value:
     value, other = value_of(node.this, scope), value_of(node.expression, scope)
-    return choice([(comparison.compared("==", value, other, sure=True), NOTHING)], value, node, scope)
+    return choice([(comparison.compare("==", value, other, sure=True), NOTHING)], value, node, scope)
 
 
-def _indexed(node: exp.Bracket, scope: SqlScope) -> Value:
+def _index(node: exp.Bracket, scope: SqlScope) -> Value:
     """sqlglot counts from 0 here, as we do."""
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
         raise scope.refused(node, "an index must be one number or one name")
@@ -266,7 +266,7 @@ def _indexed(node: exp.Bracket, scope: SqlScope) -> Value:
     return plain(member_of(of, at) if isinstance(at, str) else element(of, at))
 
 
-def _dotted(node: exp.Dot, scope: SqlScope) -> Value:
+def _dot(node: exp.Dot, scope: SqlScope) -> Value:
     if not isinstance(node.expression, exp.Identifier):
         raise scope.refused(node, "a dot must be followed by a name")
     return plain(member_of(value_of(node.this, scope), node.expression.name))
@@ -282,7 +282,7 @@ def _struct(node: exp.Struct, scope: SqlScope) -> Value:
         if not isinstance(each, exp.PropertyEQ):
             raise scope.refused(each, "a record is made of names and values: {'a': 1}")
         members[each.this.name] = value_of(each.expression, scope)
-    return fixed(members)
+    return fixed_object(members)
 
 
 def _interval(node: exp.Interval, scope: SqlScope) -> Value:
@@ -303,14 +303,14 @@ _HANDLERS: dict[type[exp.Expr], Callable[..., Value]] = {
     exp.Boolean: lambda node, scope: literal(BOOL, bool(node.this)),
     exp.Null: lambda node, scope: NOTHING,
     exp.Neg: _negative,
-    exp.Div: _divided,
-    exp.DPipe: _concatenated,
-    exp.Case: _cased,
+    exp.Div: _divide,
+    exp.DPipe: _concatenate,
+    exp.Case: _case,
     exp.If: _if,
-    exp.Coalesce: _coalesced,
+    exp.Coalesce: _coalesce,
     exp.Nullif: _null_if,
-    exp.Bracket: _indexed,
-    exp.Dot: _dotted,
+    exp.Bracket: _index,
+    exp.Dot: _dot,
     exp.Interval: _interval,
     exp.Array: _array,
     exp.Struct: _struct,

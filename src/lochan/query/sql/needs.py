@@ -27,7 +27,7 @@ from lochan.query.sql.table_tests import (
     own_tests,
     qualifier,
 )
-from lochan.query.syntax.expressions import joined
+from lochan.query.syntax.expressions import join_balanced
 
 _NODES_MAX = 500  # of the tests of one WITH: each use repeats what is above it
 
@@ -66,7 +66,7 @@ class TableNeeds:
         alias = place.alias_or_name
         found = list(own_tests(select, alias))
         if only_joins_rows(select) and is_row_by_row(select) and not _groups(select):
-            above = (_renamed(test, _columns(select, alias)) for test in self._above(select))
+            above = (_rename_columns(test, _columns(select, alias)) for test in self._above(select))
             found += [test for test in above if test is not None]
         return found
 
@@ -163,7 +163,7 @@ def _is_whole(select: exp.Select) -> bool:
 
 
 def _either(needs: list[list[ast.Expr]]) -> list[ast.Expr]:
-    return needs[0] if len(needs) == 1 else [joined("or", [joined("and", each) for each in needs])]
+    return needs[0] if len(needs) == 1 else [join_balanced("or", [join_balanced("and", each) for each in needs])]
 
 
 def _by_place(tests: list[ast.Expr], union: exp.Union, side: exp.Query) -> list[ast.Expr]:
@@ -177,7 +177,7 @@ def _by_place(tests: list[ast.Expr], union: exp.Union, side: exp.Query) -> list[
     def column(name: str) -> ast.Expr | None:
         return ast.Name(own[given.index(name)]) if given.count(name) == 1 else None
 
-    made = [_renamed(test, column) for test in tests]
+    made = [_rename_columns(test, column) for test in tests]
     return [test for test in made if test is not None]
 
 
@@ -191,7 +191,7 @@ def _names(query: exp.Expr) -> list[str] | None:
     return names if all(names) and "*" not in names else None
 
 
-def _renamed(test: ast.Expr, columns: Columns) -> ast.Expr | None:
+def _rename_columns(test: ast.Expr, columns: Columns) -> ast.Expr | None:
     """The test with fields in place of columns; None: one of them is no field."""
     if isinstance(test, ast.Name):
         return columns(test.name)
@@ -201,7 +201,7 @@ def _renamed(test: ast.Expr, columns: Columns) -> ast.Expr | None:
         parts = value if isinstance(value, tuple) else (value,)
         if not any(isinstance(each, ast.Node) for each in parts):
             continue
-        made = [_renamed(each, columns) for each in parts]
+        made = [_rename_columns(each, columns) for each in parts]
         if any(each is None for each in made):
             return None
         changed[name] = tuple(made) if isinstance(value, tuple) else made[0]

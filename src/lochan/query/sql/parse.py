@@ -56,7 +56,7 @@ class Text:
         return place - sum(1 for quote in self.quotes if quote < place)
 
 
-def parsed(text: str) -> tuple[Text, exp.Query]:
+def parse_query(text: str) -> tuple[Text, exp.Query]:
     """Raises QueryError."""
     known, statements = _read(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
@@ -68,13 +68,13 @@ def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
     """Names with dashes get their quotes one by one, each where the grammar stumbles over it."""
     names: list[tuple[int, int]] = []
     for _ in range(_DASHED_MAX):
-        known = _quoted(text, names)
+        known = _quote_names(text, names)
         try:
             return known, list(sqlglot.parse(known.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
         except ParseError as error:
             dashed = _dashed_table(known, error)
             if dashed is None or dashed in names:
-                raise _explained(known, error) from None
+                raise _explain(known, error) from None
             names.append(dashed)
         except TokenError:
             raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
@@ -85,7 +85,7 @@ def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
 
 def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
     """The place of a table's name with dashes in the original text, if that is the mistake."""
-    start, stop = text.written_places(*_stumbled(text, error))
+    start, stop = text.written_places(*_error_span(text, error))
     for found in _DASHED.finditer(text.written):
         if found.start() <= start and stop <= found.end():
             before = text.written[: found.start()].rstrip()
@@ -93,7 +93,7 @@ def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
     return None
 
 
-def _quoted(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
+def _quote_names(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
     """With quotes around sources that SQL does not know without, and around these names."""
     sources = [found.span(found.lastgroup) for found in _TOKEN.finditer(text) if found.lastgroup in ("ref", "named")]
     parts: list[str] = []
@@ -117,7 +117,7 @@ def _places(node: exp.Expr) -> tuple[int, int]:
     return min(each["start"] for each in known), max(each["end"] for each in known) + 1
 
 
-def _stumbled(text: Text, error: ParseError) -> tuple[int, int]:
+def _error_span(text: Text, error: ParseError) -> tuple[int, int]:
     """Over which word, in `quoted`."""
     known = error.errors[0] if error.errors else {}
     lines = text.quoted.split("\n")
@@ -126,10 +126,10 @@ def _stumbled(text: Text, error: ParseError) -> tuple[int, int]:
     return max(0, stop - len(known.get("highlight") or "")), stop
 
 
-def _explained(text: Text, error: ParseError) -> QueryError:
+def _explain(text: Text, error: ParseError) -> QueryError:
     known = error.errors[0] if error.errors else {}
     word = known.get("highlight") or ""
-    start, stop = _stumbled(text, error)
+    start, stop = _error_span(text, error)
     description = known.get("description") or ""
     if description.startswith("Expecting"):
         message = f"expected {description.removeprefix('Expecting').strip()}, but found `{word}`"

@@ -11,16 +11,16 @@ from lochan.pools.kinds import DECIMAL, NULL, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.needed_rows import needed_rows
-from lochan.query.compile.numbers import normalized
-from lochan.query.compile.plan import OpenSource, Plan, shown
+from lochan.query.compile.numbers import normalize
+from lochan.query.compile.plan import OpenSource, Plan, select_column
 from lochan.query.compile.relations import Names, Scan, total_order
 from lochan.query.compile.scope import Query, check_plan
 from lochan.query.compile.sql import Sql, sql_type
-from lochan.query.compile.value import Value, fixed
+from lochan.query.compile.value import Value, fixed_object
 from lochan.query.leaves import Source
-from lochan.query.sql.parse import Text, check_parts, parsed
+from lochan.query.sql.parse import Text, check_parts, parse_query
 from lochan.query.sql.scope import Made, SqlScope
-from lochan.query.sql.selects import limit, selected
+from lochan.query.sql.selects import compile_select, limit
 from lochan.query.sql.sources import SOURCE, found_sources
 from lochan.query.sql.tables import Opener, cte_name
 from lochan.query.sql.used_columns import with_used_columns
@@ -49,7 +49,7 @@ class SqlQuery:
             raise self.text.error("the query is nested too deeply", 0, 1) from None
         check_plan(query)
         columns: dict[str, exp.Expr] = {}
-        row = shown(fixed(dict(made.columns)), columns)
+        row = select_column(fixed_object(dict(made.columns)), columns)
         of = planner.query
         absent, misread = frozenset(of.absent), frozenset(of.misread)
         return Plan(query, row, tuple(planner.sources), None, tuple(of.warnings), absent, misread)
@@ -61,7 +61,7 @@ def _counts(node: exp.Expr) -> bool:
 
 def read(text: str) -> SqlQuery:
     """Raises QueryError."""
-    known, tree = parsed(text)
+    known, tree = parse_query(text)
     check_parts(known, tree)
     try:
         return SqlQuery(known, tree, found_sources(known, tree))
@@ -86,10 +86,10 @@ class _Planner(Opener):
         self.ctes.append(self._with(node, scope))
         try:
             if isinstance(node, exp.Select):
-                return selected(node, self, scope)
+                return compile_select(node, self, scope)
             if isinstance(node, exp.SetOperation):
                 sides = [self.made(each, outer) for each in (node.this, node.expression)]
-                return combined(node, sides[0], sides[1], scope)
+                return combine(node, sides[0], sides[1], scope)
         finally:
             self.ctes.pop()
         raise scope.refused(node, "expected a SELECT")
@@ -152,7 +152,7 @@ _KINDS = (exp.Union, exp.Intersect, exp.Except)
 _ORIGINAL = "original"  # in a layout, behind the kinds
 
 
-def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:
+def combine(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:
     """Columns match by their place, each with the kinds that it has on either side. Beside a time stands how it was
     written, where microseconds do not say it all; where rows are told apart, only what they leave out."""
     if type(node) not in _KINDS or node.args.get("by_name"):
@@ -171,7 +171,7 @@ def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -
         original = alts.pop(_ORIGINAL, None)
         columns.append((name, Value(alts, NULL, format=None, original=original)))
         at += len(kinds)
-    return _ordered(node, query, columns, scope)
+    return _order(node, query, columns, scope)
 
 
 def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: SqlScope) -> list[str]:
@@ -190,7 +190,7 @@ def _side(made: Made, layout: list[list[str]], scope: SqlScope, *, by_value: boo
             there = here.original if kind == _ORIGINAL else here.alts.get(kind)
             if by_value and there is not None:
                 there = (
-                    exact_text(here) if kind == _ORIGINAL else normalized(here).alts[kind] if kind == DECIMAL else there
+                    exact_text(here) if kind == _ORIGINAL else normalize(here).alts[kind] if kind == DECIMAL else there
                 )
             type = STRING if kind == _ORIGINAL else kind
             typed = exp.Cast(this=exp.Null() if there is None else there, to=sql_type(type))
@@ -206,7 +206,7 @@ def _of(value: Value, alias: str) -> Value:
     return Value(alts, original=original if TIME in alts else None)
 
 
-def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: SqlScope) -> Made:
+def _order(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: SqlScope) -> Made:
     """ORDER BY knows the result's columns only: by name or by number."""
     order = node.args.get("order")
     if order is None and node.args.get("limit") is None and node.args.get("offset") is None:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from lochan.pools.kinds import ERROR, JSON, NULL
 from lochan.query.compile.fields import member
 from lochan.query.compile.moments import by_moment
-from lochan.query.compile.numbers import normalized
+from lochan.query.compile.numbers import normalize
 from lochan.query.compile.scope import Query
 from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Record, Value
@@ -87,7 +87,7 @@ class SqlScope:
 
     def plain(self, value: Value) -> Value:
         found = plain(value)
-        return by_moment(normalized(found)) if self.by_value else found
+        return by_moment(normalize(found)) if self.by_value else found
 
     def _may_come(self, names: list[str]) -> bool:
         """Whether rows of tomorrow may have it. What the select list calls so is meant otherwise, and cannot stand

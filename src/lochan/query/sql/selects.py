@@ -90,7 +90,7 @@ def leaves(value: Value) -> list[Sql]:
 Item = tuple[str, Value, exp.Expr]
 
 
-def selected(node: exp.Select, opener: Opener, scope: SqlScope) -> Made:
+def compile_select(node: exp.Select, opener: Opener, scope: SqlScope) -> Made:
     return _Select(node, opener, scope).made()
 
 
@@ -163,7 +163,7 @@ class _Select:
                 raise scope.refused(node, f"there is no table `{node.table}` here")
             return self._all(node.this, tables, scope)
         value = value_of(node.this if isinstance(node, exp.Alias) else node, scope)
-        return [(_called(node, scope), value)]
+        return [(_column_name(node, scope), value)]
 
     def _all(self, star: exp.Star, tables: Sequence[SqlTable], scope: SqlScope) -> list[tuple[str, Value]]:
         if star.args.get("replace") or star.args.get("rename"):
@@ -253,7 +253,7 @@ class _Select:
     ) -> tuple[exp.Select, list[exp.Ordered]]:
         """A query around it chooses the rows, by a column that it does not show; and so it may be ordered."""
         shown = list(columns.made)
-        order = [_ordered(each, columns) for each in order]
+        order = [_order_term(each, columns) for each in order]
         test = columns.add(qualify)
         query.set("expressions", columns.select())
         return self._around(query, shown, test), order
@@ -304,7 +304,7 @@ def _group(query: exp.Select, keys: list[Value], having: Sql | None) -> None:
         query.set("having", exp.Having(this=having.copy()))
 
 
-def _ordered(key: exp.Ordered, columns: SelectColumns) -> exp.Ordered:
+def _order_term(key: exp.Ordered, columns: SelectColumns) -> exp.Ordered:
     return exp.Ordered(this=columns.add(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))
 
 
@@ -325,7 +325,7 @@ def _aggregates(value: Value) -> bool:
     return any(is_aggregate(each) for sql in leaves(value) for each in sql.walk())
 
 
-def _called(node: exp.Expr, scope: SqlScope) -> str:
+def _column_name(node: exp.Expr, scope: SqlScope) -> str:
     """The name of a column that is given none: the field's, or the function's as it was written."""
     if isinstance(node, exp.Alias):
         return node.alias

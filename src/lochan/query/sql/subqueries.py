@@ -9,7 +9,7 @@ from lochan.query.compile.decimals import from_text
 from lochan.query.compile.logic import all_of, any_of, case, eq, is_null, negate, surely
 from lochan.query.compile.numbers import number_text
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, try_cast
-from lochan.query.compile.value import Value, valued
+from lochan.query.compile.value import Value, has_value
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
 from lochan.query.sql.scope import Made, SqlScope
@@ -58,7 +58,7 @@ def among(node: exp.In, scope: SqlScope) -> Sql:
     if single:
         return found
     nothing = exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))
-    unknown = any_of([negate(valued(value)), exp.Exists(this=_empty(made, other, scope))])
+    unknown = any_of([negate(has_value(value)), exp.Exists(this=_empty(made, other, scope))])
     return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
 
 

@@ -12,7 +12,7 @@ from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.query import ast
 from lochan.query.compile.sql import INT_MAX
-from lochan.query.syntax.expressions import joined
+from lochan.query.syntax.expressions import join_balanced
 
 UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
 UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
@@ -85,9 +85,9 @@ def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False)
             tests = [_test(each, alias, whose, exact=exact) for each in node.flatten()]
             known = [each for each in tests if each is not None]
             some = op == "and" and not exact
-            return joined(op, known) if known and (some or len(known) == len(tests)) else None
+            return join_balanced(op, known) if known and (some or len(known) == len(tests)) else None
         case exp.Not():
-            return _negated(_test(node.this, alias, whose, exact=True))
+            return _negate(_test(node.this, alias, whose, exact=True))
         case exp.Between():
             return _between(node, alias, whose)
         case exp.In():
@@ -97,13 +97,13 @@ def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False)
         case exp.Like():
             return _like(node, alias, whose)
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-            return _compared(node, alias, whose)
+            return _comparison(node, alias, whose)
         case exp.Column():
             return field_of(node, alias, whose)
     return None
 
 
-def _negated(test: ast.Expr | None) -> ast.Expr | None:
+def _negate(test: ast.Expr | None) -> ast.Expr | None:
     return None if test is None else ast.Unary("not", test)
 
 
@@ -124,10 +124,10 @@ def _like(node: exp.Like, alias: str, whose: str | None) -> ast.Expr | None:
     if of is None or not isinstance(pattern, exp.Literal) or not pattern.is_string:
         return None
     like = ast.Binary("like", of, ast.Literal("string", pattern.this))
-    return _negated(like) if node.args.get("negate") else like
+    return _negate(like) if node.args.get("negate") else like
 
 
-def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | None:
+def _comparison(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | None:
     op = _COMPARED[type(node)]
     left, right = field_of(node.left, alias, whose), _constants(node.right)
     if left is None:
@@ -135,7 +135,7 @@ def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | Non
         op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
     if left is None or not right:
         return None
-    return joined("and" if op == "!=" else "or", [ast.Binary(op, left, each) for each in right])
+    return join_balanced("and" if op == "!=" else "or", [ast.Binary(op, left, each) for each in right])
 
 
 def _between(node: exp.Between, alias: str, whose: str | None) -> ast.Expr | None:
@@ -143,7 +143,7 @@ def _between(node: exp.Between, alias: str, whose: str | None) -> ast.Expr | Non
     if of is None or not low or not high:
         return None
     ends = ((">=", low), ("<=", high))
-    over, under = (joined("or", [ast.Binary(op, of, each) for each in values]) for op, values in ends)
+    over, under = (join_balanced("or", [ast.Binary(op, of, each) for each in values]) for op, values in ends)
     return ast.Binary("and", over, under)
 
 

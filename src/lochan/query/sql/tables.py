@@ -11,8 +11,8 @@ from lochan.pools.kinds import NULL
 from lochan.query.compile.logic import all_of
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import Sql
-from lochan.query.compile.value import Record, Value, mapped
-from lochan.query.sql.comparison import compared
+from lochan.query.compile.value import Record, Value, map_expressions
+from lochan.query.sql.comparison import compare
 from lochan.query.sql.expressions import first_of, test_of
 from lochan.query.sql.scope import Made, Maker, SqlScope, SqlTable, plain
 
@@ -73,12 +73,12 @@ class Tables:
         if named is not None:
             return self._made(node, named, alias, node.alias_or_name, known=node.name)
         scan = self.opener.scan(node)
-        record = _renamed(node, _record(scan))
+        record = _rename_fields(node, _record(scan))
         return SqlTable(node.alias_or_name, scan.alias, record), placeholder(scan.alias)
 
     def _made(self, node: exp.Expr, made: Made, alias: str, name: str, known: str = "") -> tuple[SqlTable, exp.Expr]:
         columns = {each: _under(value, alias) for each, value in made.columns}
-        record = _renamed(node, Record(columns, columns.__getitem__))
+        record = _rename_fields(node, Record(columns, columns.__getitem__))
         as_alias = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
         sql: exp.Expr = exp.Subquery(this=made.query, alias=as_alias)
         if known:
@@ -124,7 +124,7 @@ class Tables:
         left, right = (plain(each.record.get(name)) for each in (mine, other))
         if name in self.merged:
             left = self.merged[name]
-        test = compared("==", left, right, sure=True)
+        test = compare("==", left, right, sure=True)
         side = (join.side or "").upper()
         if side == "FULL":
             self.merged[name] = replace(first_of([left, right], node, scope), nothing=NULL)
@@ -151,7 +151,7 @@ def _record(scan: Scan) -> Record:
     return record
 
 
-def _renamed(node: exp.Expr, record: Record) -> Record:
+def _rename_fields(node: exp.Expr, record: Record) -> Record:
     """`AS t(a, b)`"""
     alias = node.args.get("alias")
     aliases = [each.name for each in alias.args.get("columns") or []] if alias is not None else []
@@ -165,7 +165,7 @@ def _renamed(node: exp.Expr, record: Record) -> Record:
 def _under(value: Value, alias: str) -> Value:
     """As a column of a table in a FROM. Nothing of it is constant: the row may be lacking."""
     return replace(
-        mapped(
+        map_expressions(
             value, lambda sql, kind: exp.column(sql.name, alias, quoted=True) if isinstance(sql, exp.Column) else sql
         ),
         nothing=value.nothing and NULL,

@@ -27,7 +27,7 @@ _NUMBERED: dict[type[exp.Expr], str] = {
 _OF_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 
 
-def windowed(node: exp.Window, scope: SqlScope) -> Value:
+def window_value(node: exp.Window, scope: SqlScope) -> Value:
     if not scope.windows:
         raise scope.refused(node, "a window function cannot be used here", "put conditions on them into QUALIFY")
     if node.args.get("alias") is not None or node.args.get("first") is not None:
@@ -39,7 +39,7 @@ def windowed(node: exp.Window, scope: SqlScope) -> Value:
     if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) and isinstance(function.this, _OF_ROW):
         raise scope.refused(node, "IGNORE NULLS is not supported")
     if type(function) in _NUMBERED:
-        return Value({_NUMBERED[type(function)]: over(_counted(function, scope))})
+        return Value({_NUMBERED[type(function)]: over(_count_function(function, scope))})
     if isinstance(function, _OF_ROW):
         return _of_row(function, over, inner)
     return _aggregate(function, over, inner)
@@ -96,7 +96,7 @@ def _spec(spec: exp.WindowSpec | None, scope: SqlScope) -> exp.WindowSpec | None
     return spec
 
 
-def _counted(function: exp.Expr, scope: SqlScope) -> exp.Expr:
+def _count_function(function: exp.Expr, scope: SqlScope) -> exp.Expr:
     if not isinstance(function, exp.Ntile):
         return type(function)()
     if not isinstance(function.this, exp.Literal) or not function.this.is_int:

@@ -136,7 +136,7 @@ class Cursor:
     def unexpected(self, expected: str, hint: str = "") -> QueryError:
         token = self.peek()
         hint = hint or _FOREIGN.get(token.text, "")
-        found = "the query ends" if token.kind == END else f"found {_shown(token)}"
+        found = "the query ends" if token.kind == END else f"found {_token_text(token)}"
         return QueryError(f"expected {expected}, but {found}", self.text, token.span, hint=hint)
 
     def error(self, message: str, span: Span, hint: str = "") -> QueryError:
@@ -189,6 +189,6 @@ _FOREIGN = {
 }
 
 
-def _shown(token: Token) -> str:
+def _token_text(token: Token) -> str:
     text = token.text if len(token.text) <= 40 else token.text[:40] + "…"
     return f"`{text}`" if token.kind != LITERAL else text

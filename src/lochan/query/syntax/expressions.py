@@ -79,11 +79,11 @@ def path_of(value: Expr) -> tuple[str, ...] | None:
     return (value.name, *reversed(names)) if isinstance(value, Name) else None
 
 
-def joined(op: str, parts: list[Expr]) -> Expr:
+def join_balanced(op: str, parts: list[Expr]) -> Expr:
     """`and` and `or` of many as a balanced tree: a thousand of them are ten levels."""
     if len(parts) == 1:
         return parts[0]
-    left, right = joined(op, parts[: len(parts) // 2]), joined(op, parts[len(parts) // 2 :])
+    left, right = join_balanced(op, parts[: len(parts) // 2]), join_balanced(op, parts[len(parts) // 2 :])
     return Binary(op, left, right, span=Span(left.span.start, right.span.stop))
 
 
@@ -102,9 +102,9 @@ def _binary(cursor: Cursor, least: int) -> Expr:
         if negated:
             cursor.take()
         if level in (OR, AND):
-            left = joined(op, [left, *_same(cursor, op, level)])
+            left = join_balanced(op, [left, *_same(cursor, op, level)])
         elif level == COMPARE:
-            left = _compared(cursor, start, op, left)
+            left = _comparison(cursor, start, op, left)
             left = Unary("not", left, span=left.span) if negated else left
         else:
             cursor.take()
@@ -129,7 +129,7 @@ def _same(cursor: Cursor, op: str, level: int) -> list[Expr]:
     return parts
 
 
-def _compared(cursor: Cursor, start: int, op: str, left: Expr) -> Expr:
+def _comparison(cursor: Cursor, start: int, op: str, left: Expr) -> Expr:
     cursor.take()
     if op == "~":
         value: Expr = Call("grep", (_pattern(cursor, additive), left), span=cursor.since(start))
@@ -196,12 +196,12 @@ def _behind(cursor: Cursor, start: int, value: Expr) -> Expr:
             span = cursor.since(start)
             value = Name(name, span=span) if isinstance(value, This) else Dot(value, name, span=span)
         elif cursor.symbol("[") and cursor.touching("["):
-            value = _indexed(cursor, start, value)
+            value = _index(cursor, start, value)
         else:
             return value
 
 
-def _indexed(cursor: Cursor, start: int, value: Expr) -> Expr:
+def _index(cursor: Cursor, start: int, value: Expr) -> Expr:
     cursor.expect("[")
     low = None if cursor.symbol(":") else expression(cursor)
     if low is not None and cursor.accept("]"):

@@ -79,7 +79,7 @@ def regexp_at(text: str, start: int) -> tuple[str, int]:
 # ── back to text ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def written(literal: Literal) -> str:
+def literal_text(literal: Literal) -> str:
     value = literal.value
     match literal.kind:
         case "null":
@@ -87,7 +87,7 @@ def written(literal: Literal) -> str:
         case "bool":
             return "true" if value else "false"
         case "string":
-            return quoted(str(value))
+            return quote_text(str(value))
         case "time":
             assert isinstance(value, int)
             at = (_1970 + timedelta(microseconds=value)).replace(tzinfo=None)
@@ -102,7 +102,7 @@ def written(literal: Literal) -> str:
     return str(value)
 
 
-def quoted(text: str, quote: str = '"') -> str:
+def quote_text(text: str, quote: str = '"') -> str:
     return quote + _QUOTED.sub(lambda each: _written_escape(each[0], quote), text) + quote
 
 

@@ -38,7 +38,7 @@ from lochan.query.syntax.sources import load, source
 
 
 def _from(cursor: Cursor, start: int) -> From:
-    return From(listed(cursor, source), span=cursor.since(start))
+    return From(parse_list(cursor, source), span=cursor.since(start))
 
 
 def _where(cursor: Cursor, start: int) -> Where:
@@ -50,19 +50,19 @@ def _search(cursor: Cursor, start: int) -> Where:
 
 
 def _cut(cursor: Cursor, start: int) -> Cut:
-    return Cut(listed(cursor, assigned), span=cursor.since(start))
+    return Cut(parse_list(cursor, parse_assigned), span=cursor.since(start))
 
 
 def put(cursor: Cursor, start: int) -> Put:
-    return Put(listed(cursor, named), span=cursor.since(start))
+    return Put(parse_list(cursor, parse_named), span=cursor.since(start))
 
 
 def _drop(cursor: Cursor, start: int) -> Drop:
-    return Drop(listed(cursor, path), span=cursor.since(start))
+    return Drop(parse_list(cursor, path), span=cursor.since(start))
 
 
 def _rename(cursor: Cursor, start: int) -> Rename:
-    return Rename(listed(cursor, renamed), span=cursor.since(start))
+    return Rename(parse_list(cursor, parse_renamed), span=cursor.since(start))
 
 
 def _sort(cursor: Cursor, start: int) -> Sort:
@@ -70,7 +70,7 @@ def _sort(cursor: Cursor, start: int) -> Sort:
     behind = cursor.after_next()
     if cursor.word("by") and behind.isidentifier() and behind not in ("asc", "desc", "nulls"):
         raise cursor.unexpected("what to sort by", hint=f"leave it out: sort {behind}")
-    keys = () if ended(cursor) else listed(cursor, lambda at: _sort_key(at, reverse))
+    keys = () if ended(cursor) else parse_list(cursor, lambda at: _sort_key(at, reverse))
     return Sort(keys, reverse=reverse and not keys, span=cursor.since(start))
 
 
@@ -110,7 +110,7 @@ def _count(cursor: Cursor) -> int:
 def _top(cursor: Cursor, start: int) -> Top:
     count = cursor.literal("int", "how many rows: `top n value`").value
     assert isinstance(count, int)
-    keys = listed(cursor, lambda at: _sort_key(at, True))
+    keys = parse_list(cursor, lambda at: _sort_key(at, True))
     return Top(count, keys, span=cursor.since(start))
 
 
@@ -128,11 +128,11 @@ def _by(cursor: Cursor, start: int) -> Operator:
 
 
 def _yield(cursor: Cursor, start: int) -> Yield:
-    return Yield(listed(cursor, expression), span=cursor.since(start))
+    return Yield(parse_list(cursor, expression), span=cursor.since(start))
 
 
 def _over(cursor: Cursor, start: int) -> Over:
-    return Over(listed(cursor, expression), span=cursor.since(start))
+    return Over(parse_list(cursor, expression), span=cursor.since(start))
 
 
 def _fuse(cursor: Cursor, start: int) -> Fuse:
@@ -156,13 +156,13 @@ def aggregate(cursor: Cursor) -> Aggregate:
     start = cursor.at
     values: tuple[Assigned, ...] = ()
     if not _keys_begin(cursor):
-        values = listed(cursor, _value)
+        values = parse_list(cursor, _value)
     keys: tuple[Assigned, ...] = ()
     every: int | None = None
     while _keys_begin(cursor):
         if cursor.word("by") and not keys:
             cursor.take()
-            keys = listed(cursor, assigned)
+            keys = parse_list(cursor, parse_assigned)
         elif cursor.word("every") and every is None:
             cursor.take()
             every = _duration(cursor)
@@ -205,7 +205,7 @@ def _duration(cursor: Cursor) -> int:
 T = TypeVar("T")
 
 
-def listed(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
+def parse_list(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
     """One or more, separated by commas."""
     items = [item(cursor)]
     while cursor.accept(","):
@@ -213,7 +213,7 @@ def listed(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
     return tuple(items)
 
 
-def assigned(cursor: Cursor) -> Assigned:
+def parse_assigned(cursor: Cursor) -> Assigned:
     """With a name of its own, or with a value that names it."""
     value = expression(cursor)
     if cursor.symbol(":="):
@@ -224,13 +224,13 @@ def assigned(cursor: Cursor) -> Assigned:
     return Assigned((), value)
 
 
-def named(cursor: Cursor) -> Assigned:
+def parse_named(cursor: Cursor) -> Assigned:
     """With a name of its own."""
     left = expression(cursor)
     return Assigned(_target(cursor, left), expression(cursor))
 
 
-def renamed(cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def parse_renamed(cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """`new := old`"""
     new = path(cursor)
     cursor.expect(":=", " between the new name and the old")

@@ -9,7 +9,7 @@ from lochan.query.errors import QueryError
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import additive, expression
-from lochan.query.syntax.operators import SIMPLE, aggregate, assigned, is_aggregate, listed, path_before, put
+from lochan.query.syntax.operators import SIMPLE, aggregate, is_aggregate, parse_assigned, parse_list, path_before, put
 from lochan.query.syntax.search import bare, ended
 from lochan.query.syntax.spelling import refuse_misspelt
 
@@ -153,11 +153,11 @@ def _join(cursor: Cursor, start: int, pipe: PipeParser, kind: str = "inner") -> 
     left = right = additive(cursor)
     if cursor.accept("=") or cursor.accept("=="):
         right = additive(cursor)
-    fields = () if ended(cursor) else listed(cursor, assigned)
+    fields = () if ended(cursor) else parse_list(cursor, parse_assigned)
     return Join(kind, other, left, right, fields, span=cursor.since(start))
 
 
-def _sided(kind: str) -> BranchParser:
+def _join_parser(kind: str) -> BranchParser:
     def parse(cursor: Cursor, start: int, pipe: PipeParser) -> Join:
         cursor.expect_word("join")
         return _join(cursor, start, pipe, kind)
@@ -221,7 +221,7 @@ BRANCHING: dict[str, BranchParser] = {
     "union": _union,
     "fork": _fork,
     "switch": _switch,
-    **{kind: _sided(kind) for kind in JOIN_KINDS},
+    **{kind: _join_parser(kind) for kind in JOIN_KINDS},
 }
 
 OPERATORS = (*SIMPLE, *BRANCHING, "pass")

@@ -12,7 +12,7 @@ from lochan.query.ast import Between, Binary, Call, Conditional, Expr, Glob, Lit
 from lochan.query.errors import QueryError
 from lochan.query.functions import CONDITIONS
 from lochan.query.syntax.cursor import Cursor
-from lochan.query.syntax.expressions import COMPARE, LEVELS, expression, joined, predicate
+from lochan.query.syntax.expressions import COMPARE, LEVELS, expression, join_balanced, predicate
 from lochan.query.syntax.literals import regexp_at
 from lochan.query.syntax.tokens import QUOTED_NAME, is_glob, word_at
 
@@ -24,7 +24,7 @@ def search(cursor: Cursor) -> Expr:
     parts = [_side_by_side(cursor)]
     while cursor.accept_word("or"):
         parts.append(_side_by_side(cursor))
-    return joined("or", parts)
+    return join_balanced("or", parts)
 
 
 def bare(cursor: Cursor) -> Expr:
@@ -58,7 +58,7 @@ def _side_by_side(cursor: Cursor) -> Expr:
     parts = [_not(cursor)]
     while cursor.accept_word("and") or not (ended(cursor) or cursor.word("or")):
         parts.append(_not(cursor))
-    return joined("and", parts)
+    return join_balanced("and", parts)
 
 
 def _not(cursor: Cursor) -> Expr:
@@ -87,7 +87,7 @@ def _term(cursor: Cursor) -> Expr:
             found = search(cursor)
             cursor.expect(")")
             return found
-    return _quoted(cursor, failed) or _word(cursor, value, failed)
+    return _quoted_term(cursor, failed) or _word(cursor, value, failed)
 
 
 def _decides(value: Expr) -> bool:
@@ -106,7 +106,7 @@ def _regexp(cursor: Cursor) -> Term:
     return Term(Regexp(pattern, span=Span(start, stop)), span=Span(start, stop))
 
 
-def _quoted(cursor: Cursor, failed: QueryError | None) -> Term | None:
+def _quoted_term(cursor: Cursor, failed: QueryError | None) -> Term | None:
     """A text in quotes, or a name in backticks, which is one here too."""
     if cursor.text[cursor.at : cursor.at + 1] not in ('"', "'", "`"):
         return None

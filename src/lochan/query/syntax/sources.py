@@ -42,7 +42,7 @@ def source(cursor: Cursor) -> Source:
     start = cursor.at
     found = _parts(cursor, start)
     while cursor.word("range", "tap"):
-        found = replace(found, tap=True) if cursor.accept_word("tap") else _ranged(cursor, found)
+        found = replace(found, tap=True) if cursor.accept_word("tap") else _parse_range(cursor, found)
     return replace(found, span=cursor.since(start))
 
 
@@ -151,7 +151,7 @@ def _meta(cursor: Cursor, at: int, of_lake: bool) -> tuple[str, int]:
     return found[0], found.end()
 
 
-def _ranged(cursor: Cursor, found: Source) -> Source:
+def _parse_range(cursor: Cursor, found: Source) -> Source:
     at = cursor.take().span
     if found.low is not None:
         raise cursor.error("`range` is given twice", at)

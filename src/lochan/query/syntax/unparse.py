@@ -22,7 +22,7 @@ from lochan.query.ast import (
     Unary,
 )
 from lochan.query.syntax.expressions import ADD, COMPARE, LEVELS, MULTIPLY, NOT
-from lochan.query.syntax.literals import quoted, written, written_regexp
+from lochan.query.syntax.literals import literal_text, quote_text, written_regexp
 from lochan.query.syntax.tokens import is_bare
 
 _ALL, _OPERAND, _FRONT, _BEHIND = 0, ADD, MULTIPLY + 1, MULTIPLY + 2
@@ -36,15 +36,15 @@ def text_of(value: Expr, place: str = "all") -> str:
 
 
 def name_text(name: str) -> str:
-    return name if is_bare(name) else quoted(name, "`")
+    return name if is_bare(name) else quote_text(name, "`")
 
 
 def _text(value: Expr, least: int) -> str:
-    text, level = _written(value)
+    text, level = _expression_text(value)
     return text if level >= least else f"({text})"
 
 
-def _written(value: Expr) -> tuple[str, int]:
+def _expression_text(value: Expr) -> tuple[str, int]:
     """And how tight it binds."""
     match value:
         case Binary():
@@ -60,7 +60,7 @@ def _written(value: Expr) -> tuple[str, int]:
         case Conditional():
             return f"{_text(value.test, 1)} ? {_text(value.then, _ALL)} : {_text(value.other, _ALL)}", _ALL
         case Literal():
-            text = written(value)
+            text = literal_text(value)
             return text, _FRONT if text.startswith("-") else _BEHIND
     return _tight(value), _BEHIND
 
@@ -100,7 +100,7 @@ def _tight(value: Expr) -> str:
         case Glob():
             return value.pattern
         case Term():
-            return quoted(value.what) if isinstance(value.what, str) else _text(value.what, _ALL)
+            return quote_text(value.what) if isinstance(value.what, str) else _text(value.what, _ALL)
     raise AssertionError(f"no text for {value!r}")
 
 

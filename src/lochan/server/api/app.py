@@ -41,7 +41,7 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.api = opened = await _opened(listener, guard)
+        app.state.api = opened = await _open(listener, guard)
         _on_stop(opened.wind_up)
         await opened.usage.open()
         opened.usage.start()
@@ -86,7 +86,7 @@ def _on_stop(stop: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
+async def _open(listener: Listener, guard: ConnectionGuard) -> Api:
     opened = await listener.open_lake()
     clock, metrics, settings = SystemClock(), QueryMetrics(), listener.queries
     session = server_session(opened, settings.memory_bytes)

@@ -52,7 +52,7 @@ async def authenticate(api: Api, request: Request, *, presigned: bool = False) -
         await _by_token(api, request, rest.strip())
     elif scheme.lower() == "basic":
         refuse_in_the_clear(request)
-        await by_secret(api, request, *_given(rest))
+        await by_secret(api, request, *_parse_basic(rest))
     else:
         _refuse(f"the scheme {scheme[:20]!r} is not supported: sign the request ({ALGORITHM}), or use Basic")
     return ""
@@ -180,7 +180,7 @@ def _as_signed(request: Request) -> SignedRequest:
     )
 
 
-def _given(credentials: str) -> tuple[str, str]:
+def _parse_basic(credentials: str) -> tuple[str, str]:
     try:
         id, colon, secret = b64decode(credentials.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

@@ -40,10 +40,10 @@ def routes(rows: Sequence[Row]) -> list[Route]:
     paths: dict[str, dict[str, Row]] = {}
     for row in rows:
         paths.setdefault(row.path, {})[row.method] = row
-    return [Route(path, _guarded(by_method), methods=list(by_method)) for path, by_method in paths.items()]
+    return [Route(path, _guard(by_method), methods=list(by_method)) for path, by_method in paths.items()]
 
 
-def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
+def _guard(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
     """Their handlers, for users who may call them; every failure has an answer."""
 
     async def handle(request: Request) -> Response:
@@ -52,23 +52,23 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
         context.operation = row.name
         api: Api = request.app.state.api
         try:
-            return await row.handle(api, await _authenticated(api, request, row))
+            return await row.handle(api, await _authenticate(api, request, row))
         except (HttpError, LochanError) as error:
             return _in_its_form(request, error_response(error))
         except ClientDisconnect:
             return _in_its_form(request, message(400, "the body broke off before its end"))  # which nobody reads
         except Exception as error:
-            return _in_its_form(request, _failed(context, request.method, request.url.path, error))
+            return _in_its_form(request, _failure_answer(context, request.method, request.url.path, error))
 
     return handle
 
 
-def _failed(context: RequestContext, method: str, path: str, error: Exception) -> Response:
+def _failure_answer(context: RequestContext, method: str, path: str, error: Exception) -> Response:
     _log.error("request %s %s %s failed", context.id, method, path, exc_info=error)
     return message(500, f"the server has failed; its log says more, under the request id {context.id}")
 
 
-async def _authenticated(api: Api, request: Request, row: Row) -> Request:
+async def _authenticate(api: Api, request: Request, row: Row) -> Request:
     """Authenticates the user. Returns the request, with a body that is checked while it comes."""
     sha256 = ""
     if row.action != OPEN:
@@ -174,7 +174,7 @@ class Middleware:
         try:
             done = await api.fast_rows.carry_out(claim, body, context.source)
         except Exception as error:
-            return _failed(context, scope["method"], scope["path"], error)
+            return _failure_answer(context, scope["method"], scope["path"], error)
         note_load(api, context, claim.request.pool, done.error)
         return PlainAnswer(done.response) if isinstance(done.response, bytes) else done.response
 

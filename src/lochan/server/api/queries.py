@@ -10,7 +10,7 @@ from contextlib import suppress
 from lochan.access.requester import address_of
 from lochan.access.rights import Denied
 from lochan.api.lake import Lake
-from lochan.api.queries import cancelled
+from lochan.api.queries import cancelled_error
 from lochan.api.wrappers.records import Caller
 from lochan.clock import Clock
 from lochan.errors import LochanError
@@ -106,7 +106,7 @@ class Queries:
         """Returns when it has ended."""
         if run in self._waiting:
             self._waiting.remove(run)
-            run.ends(cancelled())
+            run.ends(cancelled_error())
             self._ended(run)
         await run.cancel()
 

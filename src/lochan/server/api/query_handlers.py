@@ -20,7 +20,7 @@ from lochan.errors import LochanError
 from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError, error_response, message
 from lochan.server.api.queries import Queries
-from lochan.server.api.query_request import QueryBody, accepted, check_request
+from lochan.server.api.query_request import QueryBody, accepted_form, check_request
 from lochan.server.api.query_run import QueryRun
 from lochan.server.api.query_thread import CLIENT
 from lochan.server.connections import hang_up
@@ -32,7 +32,7 @@ _CANCEL_S = 5.0
 
 
 def answer_query(api: Api, request: Request, body: QueryBody) -> Response:
-    form = accepted(request.headers.get("accept", ""))
+    form = accepted_form(request.headers.get("accept", ""))
     query = check_request(body, api.queries.settings)
     context: RequestContext = request.scope[CONTEXT]
     run = api.queries.begin(context.caller(CLIENT), query, form)
@@ -48,12 +48,12 @@ async def list_queries(api: Api, request: Request) -> Response:
 
 
 async def get_query(api: Api, request: Request) -> Response:
-    return JSONResponse((await _found(api, request)).as_json())
+    return JSONResponse((await _find_run(api, request)).as_json())
 
 
 async def cancel_query(api: Api, request: Request) -> Response:
     """Cancelling a query that has ended does nothing. One that does not end soon is cancelled in the background."""
-    run = await _found(api, request)
+    run = await _find_run(api, request)
     with suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):
             await api.queries.cancel(run)
@@ -62,7 +62,7 @@ async def cancel_query(api: Api, request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _found(api: Api, request: Request) -> QueryRun:
+async def _find_run(api: Api, request: Request) -> QueryRun:
     """Raises 404, also for a query of another user."""
     id = request.path_params["id"]
     run = api.queries.find(id)
@@ -93,7 +93,7 @@ class QueryResponse(Response):
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        left = asyncio.ensure_future(_left(receive))
+        left = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             piece = await self._next(left)
             if piece is None and self._run.error is not None:
@@ -145,7 +145,7 @@ class QueryResponse(Response):
         return [(name.encode(), value.encode()) for name, value in found.items()]
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from lochan.api.queries import check_ref, is_sql, shown
+from lochan.api.queries import check_ref, format_size, is_sql
 from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
 from lochan.errors import Invalid
 from lochan.server.api.errors import HttpError
@@ -58,7 +58,7 @@ def check_request(body: QueryBody, settings: QuerySettings) -> QueryRequest:
         raise HttpError(400, "limit: must be 0 or more")
     _check_language(body)
     seconds = _within("timeout", body.timeout, LENGTH, settings.seconds, f"{settings.seconds:g}s")
-    memory = _within("memory", body.memory, SIZE, settings.memory_bytes, shown(settings.memory_bytes))
+    memory = _within("memory", body.memory, SIZE, settings.memory_bytes, format_size(settings.memory_bytes))
     at = _ref(body.at)
     return QueryRequest(body.query, body.engine, body.limit, seconds, int(memory), at, body.pool, body.go_on)
 
@@ -100,7 +100,7 @@ class OutputForm(NamedTuple):
     media_type: str  # as it is sent
 
 
-def accepted(header: str) -> OutputForm:
+def accepted_form(header: str) -> OutputForm:
     """The form with the highest quality, the first of several. Raises 406."""
     best, found = 0.0, ""
     for pattern, quality in _ranges(header or "*/*"):

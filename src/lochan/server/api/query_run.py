@@ -125,11 +125,11 @@ class QueryRun:
         self.pieces.end()
 
     def _goes_on(self, state: str, stop: Callable[[], object]) -> None:
-        from lochan.api.queries import cancelled
+        from lochan.api.queries import cancelled_error
 
         with self._lock:
             if not self._wanted:
-                raise cancelled()
+                raise cancelled_error()
             self.state, self._stop = state, stop
 
     # ── on the event loop ────────────────────────────────────────────────────────────────────────────────────────────

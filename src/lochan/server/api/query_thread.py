@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lochan.api.lake import Lake
 from lochan.api.options import QueryOptions
-from lochan.api.wire.lineage import continued
+from lochan.api.wire.lineage import continue_trace
 from lochan.api.wrappers.records import serve_lake
 from lochan.errors import LochanError
 from lochan.runtime import QueueRefused
@@ -73,12 +73,12 @@ class QueryThread:
 
     def _answer(self, runner: asyncio.Runner, run: QueryRun) -> BaseException | None:
         """The error that it ended with, if any."""
-        from lochan.api.queries import cancelled
+        from lochan.api.queries import cancelled_error
 
         try:
             self._ask(runner, run)
         except (QueueRefused, asyncio.CancelledError):
-            return cancelled()
+            return cancelled_error()
         except LochanError as error:
             _log.debug("query %s: %s", run.id, error.message)
             return error
@@ -108,7 +108,7 @@ class QueryThread:
         served = serve_lake(self._lake, caller, _not_noted, partial(log_call, caller))
         try:
             async with asyncio.timeout(request.seconds):
-                with continued(run.trace):
+                with continue_trace(run.trace):
                     return await served.lake.query(request.query, options, pool=request.pool, progress=run.watch)
         except TimeoutError:
             from lochan.api.queries import out_of_time

@@ -30,7 +30,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Headers, Response, S3Request, Stream
 from lochan.server.gateway.request_log import RequestLog
 from lochan.server.gateway.routes import check_query, find
-from lochan.server.gateway.wire.addressing import located
+from lochan.server.gateway.wire.addressing import parse_decoded_address
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
 from lochan.server.maintenance import keep_memory_trimmed, rarely_collect
@@ -112,7 +112,7 @@ class App:
             request.check_headers()
             _check_host(scope, request)
             request.read_query()
-            address = located(request.headers.get("host", ""), request.path, gateway.domains)
+            address = parse_decoded_address(request.headers.get("host", ""), request.path, gateway.domains)
             request.bucket, request.key, request.bucket_in_host = address
             route = find(request)
             name, request.action = route.name, route.action
@@ -133,7 +133,7 @@ class App:
         fault = _as_s3(gateway, request, error)
         if fault.status == 403 and request.bucket:  # of buckets that are not there too, so it tells nothing
             fault = fault.with_header("x-amz-bucket-region", gateway.settings.region)
-        await self._answer(gateway, request, name, _failed(request, fault))
+        await self._answer(gateway, request, name, _error_answer(request, fault))
 
     async def _answer(self, gateway: Gateway, request: S3Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
@@ -158,7 +158,7 @@ def _as_s3(gateway: Gateway, request: S3Request, error: Exception) -> S3Error:
     return known or _internal(request, error)
 
 
-def _failed(request: S3Request, error: S3Error) -> Response:
+def _error_answer(request: S3Request, error: S3Error) -> Response:
     headers: Headers = [*error.headers.items()]
     if request.method == "HEAD" or not error.has_body:
         return Response(error.status, headers)

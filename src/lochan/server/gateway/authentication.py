@@ -17,7 +17,7 @@ from lochan.server.gateway.wire.signed_request import (
     SignedRequest,
     canonical_path,
     canonical_query,
-    meant_name,
+    decode_name,
     query_pairs,
 )
 
@@ -32,7 +32,7 @@ async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = Fal
         return
     bucket = request.bucket if request.bucket_in_host else None
     signed = SignedRequest.of_decoded_path(request.method, request.path, request.raw_query, request.raw_headers, bucket)
-    claim = claimed(signed, gateway.realm, now(gateway))
+    claim = read_claim(signed, gateway.realm, now(gateway))
     if claim is not None:
         try:
             await identify(gateway, request, claim)
@@ -80,7 +80,7 @@ async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []
-    names = {meant_name(name) for name, _ in pairs}
+    names = {decode_name(name) for name, _ in pairs}
     verifier = gateway.verifiers.find(authorization)
     signature, path = authorization[-SIGNATURE_DIGITS:], canonical_path(request.path.replace("%", "%25"))
     if not verifier.verifies(signature, request.method, path, canonical_query(pairs), headers, payload, now):
@@ -106,7 +106,7 @@ def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload:
 # For the gateway and for the API.
 
 
-def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
+def read_claim(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
     """The claimed signature, to be verified with the secret of its key. None: the request is anonymous. `now` is in
     seconds since 1970."""
     authorization = request.headers.get("authorization")

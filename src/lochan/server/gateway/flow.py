@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from lochan.server.connections import address, opened, peer, search, sent_bytes
+from lochan.server.connections import address, open_socket, peer, search, sent_bytes
 from lochan.server.gateway.wire.errors import S3Error
 
 ALL_BYTES: Final = 64 << 20
@@ -65,7 +65,7 @@ class Flows:
         """The caller closes what is found, which the server goes on using."""
         known = self._files.get(client)
         if known is not None:
-            found = opened(known)
+            found = open_socket(known)
             if found is not None and peer(found) == address(client):
                 return found
             if found is not None:  # another connection has that number by now

@@ -151,7 +151,7 @@ class _Joined:
     def joined(self) -> ListingPage:
         if len(self._columns) == 1:
             return ListingPage(self._columns[0], self._prefixes, self._next)
-        return ListingPage(_concatenated(self._columns), self._prefixes, self._next)
+        return ListingPage(_concatenate(self._columns), self._prefixes, self._next)
 
 
 def _last_key(page: ListingPage) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _last_key(page: ListingPage) -> tuple[str, ...]:
     return (contents.root + contents.paths[-1].as_py(),)
 
 
-def _concatenated(several: list[ListingColumns]) -> Sequence[Content] | ListingColumns:
+def _concatenate(several: list[ListingColumns]) -> Sequence[Content] | ListingColumns:
     if not several:
         return []
     keys = [pc.binary_join_element_wise(each.root, each.paths, "") for each in several]
@@ -174,7 +174,7 @@ async def visible_page(
 ) -> ObjectTable:
     for _ in range(_CHUNKS_MAX):
         found = await snapshot.list_table(prefix, after=after, delimiter=delimiter, limit=max(limit, _CHUNK))
-        objects = _shown(found.objects, visible)
+        objects = _visible_objects(found.objects, visible)
         prefixes = [each for each in found.prefixes if await _is_shown(snapshot, visible, each)]
         if objects.num_rows or prefixes:
             return _first(objects, prefixes, limit, more=found.next is not None)
@@ -184,7 +184,7 @@ async def visible_page(
     return ObjectTable(objects, [], after)
 
 
-def _shown(objects: pa.Table, visible: VisibleObjects) -> pa.Table:
+def _visible_objects(objects: pa.Table, visible: VisibleObjects) -> pa.Table:
     return objects.filter(visible.each(objects.column("path").combine_chunks())) if objects.num_rows else objects
 
 
@@ -197,7 +197,7 @@ async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str)
     after = ""
     for _ in range(_LOOKED_MAX // _CHUNK):
         found = await snapshot.list_table(folder, after=after, limit=_CHUNK)
-        if _shown(found.objects, visible).num_rows:
+        if _visible_objects(found.objects, visible).num_rows:
             return True
         if found.next is None:
             return False

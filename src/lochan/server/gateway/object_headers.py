@@ -9,7 +9,7 @@ from lochan.server.gateway.request import Headers, S3Request
 from lochan.server.gateway.wire.body import stored_content_encoding
 from lochan.server.gateway.wire.checksums import type_of
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.header_values import http_date, listed, parse_http_date, parse_iso_extended
+from lochan.server.gateway.wire.header_values import http_date, parse_etags, parse_http_date, parse_iso_extended
 
 METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
@@ -114,10 +114,10 @@ def refuse_unsupported(headers: Mapping[str, str]) -> None:
     if _UNKEPT.isdisjoint(headers):
         return
     if any(headers[name].lower() not in ("", "false", "off") for name in _UNKEPT & headers.keys()):
-        raise unsupported()
+        raise unsupported_error()
 
 
-def unsupported() -> S3Error:
+def unsupported_error() -> S3Error:
     return S3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented.")
 
 
@@ -253,8 +253,8 @@ def read_conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
         return NO_CONDITIONS
     match, none_match, unmodified, modified = found
     return Conditions(
-        match=listed(match, weakly=False),
-        none_match=listed(none_match, weakly=True),
+        match=parse_etags(match, weakly=False),
+        none_match=parse_etags(none_match, weakly=True),
         unmodified_since=None if unmodified is None else parse_http_date(unmodified),
         modified_since=None if modified is None else parse_http_date(modified),
     )
@@ -269,7 +269,7 @@ def write_conditions(headers: Mapping[str, str]) -> Conditions:
     match, none_match = headers.get("if-match"), headers.get("if-none-match")
     if match is None and none_match is None:
         return NO_CONDITIONS
-    return Conditions(match=listed(match, weakly=False), none_match=listed(none_match, weakly=True))
+    return Conditions(match=parse_etags(match, weakly=False), none_match=parse_etags(none_match, weakly=True))
 
 
 def delete_conditions(etag: str | None, modified: str | None, size: str | None) -> Conditions:
@@ -279,7 +279,7 @@ def delete_conditions(etag: str | None, modified: str | None, size: str | None) 
         raise S3Error("InvalidArgument", "This is no time.", ArgumentName=MATCH_MODIFIED, ArgumentValue=modified[:64])
     if size and not (size.isascii() and size.isdecimal() and len(size) < 20):
         raise S3Error("InvalidArgument", "This is no size.", ArgumentName=MATCH_SIZE, ArgumentValue=size[:64])
-    return Conditions(match=listed(etag or None, weakly=False), modified=seconds, size=int(size) if size else None)
+    return Conditions(match=parse_etags(etag or None, weakly=False), modified=seconds, size=int(size) if size else None)
 
 
 def failed_condition(error: ConditionFailed) -> S3Error:

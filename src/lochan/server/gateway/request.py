@@ -11,7 +11,7 @@ from lochan.access.requester import Requester, address_of
 from lochan.server.connections import BodyPace
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
-from lochan.server.gateway.wire.signed_request import joined, meant_name, query_pairs
+from lochan.server.gateway.wire.signed_request import decode_name, join_headers, query_pairs
 
 Headers = list[tuple[str, str]]
 
@@ -73,7 +73,7 @@ class S3Request:
         self.source: str = scope.client  # or whom a trusted proxy has seen
         self.raw_query: str = scope.query_string
         self.raw_headers: Headers = scope.headers.items()
-        self.headers: Mapping[str, str] = joined(self.raw_headers)
+        self.headers: Mapping[str, str] = join_headers(self.raw_headers)
         self.scheme: str = scope.scheme
         self._names = scope.headers.keys
         self.query: dict[str, str] = {}  # until `read_query`
@@ -157,7 +157,7 @@ def parse_query(text: str) -> dict[str, str]:
     way could choose the one that counts."""
     found: dict[str, str] = {}
     for name, value in query_pairs(text):
-        name = meant_name(name)
+        name = decode_name(name)
         if name in found:
             raise S3Error("InvalidArgument", "A parameter was given more than once.", ArgumentName=name[:256])
         found[name] = unquote_plus(value)

@@ -75,7 +75,7 @@ class RequestLog:
         if _COPY in request.headers:
             bucket, _, key = unquote(request.headers[_COPY].partition("?")[0]).removeprefix("/").partition("/")
             copied = (bucket, *self._ref_and_path(bucket, key))
-        size = _received(request) if request.method in ("PUT", "POST") else sent
+        size = _received_bytes(request) if request.method in ("PUT", "POST") else sent
         ref, inside = self._ref_and_path(request.bucket, request.key)
         record = RequestRecord(
             self._clock.wall(), request.source, request.user, operation, request.method, request.path, status, sent,
@@ -162,6 +162,6 @@ def usage_log(listener: Listener, session: Session, clock: Clock, ids: Ids, drop
     )
 
 
-def _received(request: S3Request) -> int:
+def _received_bytes(request: S3Request) -> int:
     text = request.headers.get("x-amz-decoded-content-length") or request.headers.get("content-length", "0")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

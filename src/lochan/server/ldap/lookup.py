@@ -134,11 +134,11 @@ def _text(value: bytes) -> str:
 def fill_in(text: str, **values: str) -> str:
     """A filter with values in its places, none of whose characters means anything to it."""
     for name, value in values.items():
-        text = text.replace(f"{{{name}}}", _escaped(value))
+        text = text.replace(f"{{{name}}}", _escape(value))
     return text
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return "".join(_plain(each) for each in value.encode())
 
 

@@ -50,7 +50,7 @@ def challenge(flow: OidcFlow) -> str:
     return text
 
 
-async def sealed(access: OpenAccess, flow: OidcFlow) -> str:
+async def seal_flow(access: OpenAccess, flow: OidcFlow) -> str:
     """The value of the cookie."""
     plain = msgspec.json.encode(flow).decode()
     data = seal(await access.encryption.get(), access.ids.nonce(), plain, id=_BOUND_TO, user="")

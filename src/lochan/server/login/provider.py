@@ -92,7 +92,7 @@ class OidcProvider:
         url, headers, body = auth.prepare("POST", metadata["token_endpoint"], headers, body)
         status, found = await self._ask("POST", url, headers, body)
         if 400 <= status < 500 and isinstance(found.get("error"), str):
-            words = _shown(f"{found['error']} {found.get('error_description', '')}")
+            words = _one_line(f"{found['error']} {found.get('error_description', '')}")
             raise HttpError(403, f"the identity provider does not take this sign-in: {words}")
         if status != 200:
             raise HttpError(502, f"the identity provider answered with status {status}; try again later")
@@ -150,7 +150,7 @@ class OidcProvider:
             try:
                 self._keys = KeySet.import_key_set(_pairs_only(found))
             except (JoseError, ValueError, TypeError, KeyError) as error:
-                raise HttpError(502, f"the identity provider's keys cannot be read: {_shown(str(error))}") from None
+                raise HttpError(502, f"the identity provider's keys cannot be read: {_one_line(str(error))}") from None
             self._keys_from = self._clock.boot()
         return self._keys
 
@@ -160,7 +160,7 @@ class OidcProvider:
             found = await self._get(url, "its configuration")
             if found.get("issuer") != self.settings.issuer:
                 words = (
-                    f"says it is {_shown(str(found.get('issuer')))}, and login.oidc.issuer is {self.settings.issuer}"
+                    f"says it is {_one_line(str(found.get('issuer')))}, and login.oidc.issuer is {self.settings.issuer}"
                 )
                 raise HttpError(502, f"the identity provider {words}")
             for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
@@ -195,7 +195,7 @@ class OidcProvider:
             ):
                 data = await _read(answer)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            words = _shown(str(error) or type(error).__name__)
+            words = _one_line(str(error) or type(error).__name__)
             raise HttpError(
                 502, f"the identity provider at {urlsplit(url).netloc} cannot be reached: {words}"
             ) from None
@@ -248,9 +248,9 @@ def _pairs_only(found: Mapping[str, Any]) -> Any:
 
 
 def _proves_nothing(why: str) -> HttpError:
-    return HttpError(403, f"the identity provider's token proves nothing: {_shown(why)}")
+    return HttpError(403, f"the identity provider's token proves nothing: {_one_line(why)}")
 
 
-def _shown(text: str) -> str:
+def _one_line(text: str) -> str:
     """What others have written, as a part of one line."""
     return "".join(each if each.isprintable() else " " for each in text)[:300].strip()

@@ -84,14 +84,14 @@ async def list_repository_runs(call: RestCall) -> Answer:
 @RESOURCE.operation("GET", _RUN, {200: ActionRun})
 async def get_run(call: RestCall) -> Answer:
     """Get a run of hooks."""
-    return _run(await _found(call))
+    return _run(await _find_run(call))
 
 
 @RESOURCE.operation("GET", f"{_RUN}/hooks", {200: WireHookRunList}, query=HookRunsQuery)
 async def list_run_hooks(call: RestCall) -> Answer:
     """List what each hook of a run came to."""
     query: HookRunsQuery = call.query
-    results = (await _found(call)).results
+    results = (await _find_run(call)).results
     begin = _number(query.after) + 1 if query.after else 0
     page = results[begin : begin + query.limit]
     next = str(begin + len(page) - 1) if begin + len(page) < len(results) else ""
@@ -102,7 +102,7 @@ async def list_run_hooks(call: RestCall) -> Answer:
 @RESOURCE.operation("GET", f"{_RUN}/hooks/{{hook_run_id}}/output", {200: bytes}, media="application/octet-stream")
 async def get_run_hook_output(call: RestCall) -> Answer:
     """Get why a hook of a run refused, and what it printed."""
-    results, number = (await _found(call)).results, _number(call.name("hook_run_id"))
+    results, number = (await _find_run(call)).results, _number(call.name("hook_run_id"))
     if number >= len(results):
         raise HttpError(404, "the run has no such hook")
     hook = results[number]
@@ -110,7 +110,7 @@ async def get_run_hook_output(call: RestCall) -> Answer:
     return Response(text.encode(), media_type="application/octet-stream")
 
 
-async def _found(call: RestCall) -> HookRunInfo:
+async def _find_run(call: RestCall) -> HookRunInfo:
     return await call.lake.repository(call.name("repository")).hook_run(call.name("run_id"))
 
 

@@ -19,13 +19,13 @@ class DiffQuery(PageQuery, frozen=True):
 async def diff_page(differences: AsyncIterator[WireDiff], query: DiffQuery, stats_at: Ref | None = None) -> DiffList:
     """Returns a page of differences, which come in path order. `stats_at`: the details of the objects on the right are
     read there."""
-    page, where = await page_by_name(_rolled_up(differences, query), lambda each: each.path, query)
+    page, where = await page_by_name(_roll_up(differences, query), lambda each: each.path, query)
     if stats_at is not None:
         page = await _with_stats(page, stats_at)
     return DiffList(pagination=where, results=page)
 
 
-async def _rolled_up(differences: AsyncIterator[WireDiff], query: DiffQuery) -> AsyncIterator[WireDiff]:
+async def _roll_up(differences: AsyncIterator[WireDiff], query: DiffQuery) -> AsyncIterator[WireDiff]:
     last = ""
     async for each in differences:
         folder = _folder(each.path, query.prefix, query.delimiter)

@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from lochan.access.open_access import OpenAccess
 from lochan.access.state import AccessKey
-from lochan.access.users import unsealed
+from lochan.access.users import unseal_secret
 from lochan.bounded_cache import BoundedCache
 from lochan.server.connections import is_loopback
 
@@ -40,7 +40,7 @@ class KnownKeys:
             key = self._access.folded().key(id.decode())
         except (NotBase64, UnicodeDecodeError):
             return
-        if key is not None and compare_digest((await unsealed(self._access, key)).encode(), secret):
+        if key is not None and compare_digest((await unseal_secret(self._access, key)).encode(), secret):
             self._keys.put(sha256(header).digest(), key)
 
 

@@ -104,7 +104,7 @@ async def stat_object(call: RestCall) -> Answer:
     if not query.presign:
         address = physical_address(found, call.lake.url, call.name("repository"), call.name("ref"))
         return ObjectStats.of(found.info, address, metadata=query.user_metadata)
-    url, expires = await _presigned(call, query.path)
+    url, expires = await _presign(call, query.path)
     return ObjectStats.of(found.info, url, metadata=query.user_metadata, expires=expires)
 
 
@@ -130,7 +130,7 @@ async def get_object(call: RestCall) -> Answer:
     With `presign`, the answer leads to an address that gives them to anybody for 15 minutes.
     """
     if call.query.presign:
-        url, _ = await _presigned(call, call.query.path)
+        url, _ = await _presign(call, call.query.path)
         return Response(status_code=302, headers={"location": url})
     found = await _ref(call).open(call.query.path)
     headers = {
@@ -215,7 +215,7 @@ def _branch(call: RestCall) -> Branch:
     return call.lake.repository(call.name("repository")).branch(call.name("branch"))
 
 
-async def _presigned(call: RestCall, path: str) -> tuple[str, int]:
+async def _presign(call: RestCall, path: str) -> tuple[str, int]:
     """A URL that gives the object's bytes, and when it ends: of the store, or else of this server. Raises NotFound."""
     found = await _ref(call).presign(path, expires_s=EXPIRES_S)
     if found is not None:

@@ -62,7 +62,9 @@ async def oidc_login(call: RestCall) -> Answer:
         url = await provider.authorization_url(parameters)
     except HttpError as error:
         return _error_page(call.request, error)
-    return _redirect(url, _flow_cookie(call.request, await oidc_flow.sealed(call.api.access, flow), oidc_flow.LIFE_S))
+    return _redirect(
+        url, _flow_cookie(call.request, await oidc_flow.seal_flow(call.api.access, flow), oidc_flow.LIFE_S)
+    )
 
 
 @RESOURCE.operation(
@@ -83,14 +85,14 @@ async def oidc_callback(call: RestCall) -> Answer:
         if wait_s:
             words = "too many sign-ins from this address failed: try again later"
             raise HttpError(429, words, retry_after=str(wait_s))
-        return await _signed_in(call, provider)
+        return await _sign_in(call, provider)
     except (HttpError, LochanError) as error:
         if not wait_s:
             failed.failed(address, _NAME, call.api.clock.boot())
         return _error_page(call.request, error)
 
 
-async def _signed_in(call: RestCall, provider: OidcProvider) -> Response:
+async def _sign_in(call: RestCall, provider: OidcProvider) -> Response:
     query: OidcCallbackQuery = call.query
     access, settings = call.api.access, provider.settings
     flow = await oidc_flow.resume(access, call.request.cookies.get(oidc_flow.COOKIE, ""), query.state)

@@ -34,7 +34,7 @@ def document(operations: Sequence[Operation], base: str) -> bytes:
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         described = paths.setdefault(operation.path, {})
-        described[operation.method.lower()] = _described(operation, by_kind)
+        described[operation.method.lower()] = _describe_operation(operation, by_kind)
         if operation.head:
             described["head"] = _without_body(described["get"], operation.head)
     return msgspec.json.encode(
@@ -56,7 +56,7 @@ def _kinds(operation: Operation) -> list[Any]:
     return [each for each in (operation.body, *operation.answers.values()) if each not in (None, bytes)]
 
 
-def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _describe_operation(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     summary, _, more = (inspect.getdoc(operation.handle) or "").partition("\n\n")
     described = {
         "operationId": operation.id,

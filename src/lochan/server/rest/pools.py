@@ -123,13 +123,13 @@ async def create_pool(call: RestCall) -> Answer:
 @RESOURCE.operation("GET", _POOL, {200: RepositoryInfo})
 async def get_pool(call: RestCall) -> Answer:
     """Get a pool."""
-    return await _shown(call)
+    return await _pool_info(call)
 
 
 @RESOURCE.operation("DELETE", _POOL, {204: None})
 async def delete_pool(call: RestCall) -> Answer:
     """Drop a pool. It can be restored for a while."""
-    await _shown(call)
+    await _pool_info(call)
     await _pool(call).delete(key=call.key)
     return None
 
@@ -203,7 +203,7 @@ def _pool(call: RestCall) -> Pool:
     return call.lake.pool(call.name("pool"))
 
 
-async def _shown(call: RestCall) -> RepositoryInfo:
+async def _pool_info(call: RestCall) -> RepositoryInfo:
     """Raises NotFound, also for a repository of files."""
     found = await _pool(call).show()
     if found.kind != "pool":

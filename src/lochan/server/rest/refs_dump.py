@@ -68,7 +68,7 @@ async def dump_submit(call: RestCall) -> Answer:
 async def dump_status(call: RestCall) -> Answer:
     """Get a dump that was begun."""
     found = _task(call, _DUMP)
-    made = RepositoryDumpStatus(id=found.id, done=found.ended is not None, update_time=_updated(found))
+    made = RepositoryDumpStatus(id=found.id, done=found.ended is not None, update_time=_updated_at(found))
     if found.state != "done":
         return msgspec.structs.replace(made, error=_error(found))
     assert isinstance(found.answer, msgspec.Raw)
@@ -102,7 +102,7 @@ async def restore_status(call: RestCall) -> Answer:
     """Get how far a restore is."""
     found = _task(call, _RESTORE)
     done = found.ended is not None
-    return RepositoryRestoreStatus(id=found.id, done=done, update_time=_updated(found), error=_error(found))
+    return RepositoryRestoreStatus(id=found.id, done=done, update_time=_updated_at(found), error=_error(found))
 
 
 @RESOURCE.operation("PUT", f"{_REPOSITORY}/refs/restore", {200: None}, body=RefsRestore)
@@ -117,9 +117,9 @@ async def _dump(call: RestCall) -> RefsDump:
     repository = call.lake.repository(call.name("repository"))
     id, refs = (await repository.show()).id, await _refs(repository)
     return RefsDump(
-        commits_meta_range_id=_encoded(_COMMITS, id, {}),
-        tags_meta_range_id=_encoded(_TAGS, id, refs.tags),
-        branches_meta_range_id=_encoded(_BRANCHES, id, refs.branches),
+        commits_meta_range_id=_encode(_COMMITS, id, {}),
+        tags_meta_range_id=_encode(_TAGS, id, refs.tags),
+        branches_meta_range_id=_encode(_BRANCHES, id, refs.branches),
     )
 
 
@@ -128,12 +128,12 @@ async def _refs(repository: Repository) -> _Refs:
     return _Refs(branches, {each.name: each.commit async for each in repository.tags()})
 
 
-def _encoded(what: str, repository: str, refs: Mapping[str, str]) -> str:
+def _encode(what: str, repository: str, refs: Mapping[str, str]) -> str:
     data = msgspec.msgpack.encode(_Dumped(repository, {name: bytes.fromhex(id) for name, id in refs.items()}))
     return f"{what}:{urlsafe_b64encode(data).decode()}:{sha256(data).hexdigest()[:16]}"
 
 
-def _decoded(what: str, field: str, text: str) -> tuple[str, dict[str, str]]:
+def _decode(what: str, field: str, text: str) -> tuple[str, dict[str, str]]:
     """The repository's id and the refs. Raises 400."""
     kind, _, rest = text.partition(":")
     body, _, digest = rest.partition(":")
@@ -159,7 +159,7 @@ async def _missing(call: RestCall) -> tuple[Repository, _Refs]:
         _BRANCHES: wanted.branches_meta_range_id,
         _TAGS: wanted.tags_meta_range_id,
     }
-    dumped = {what: _decoded(what, f"{what}_meta_range_id", text) for what, text in fields.items()}
+    dumped = {what: _decode(what, f"{what}_meta_range_id", text) for what, text in fields.items()}
     if any(of != id for of, _ in dumped.values()):
         raise Conflict(
             f"the dump is not of repository {repository.name!r}, and only that has its commits",
@@ -228,5 +228,5 @@ def _error(task: TaskInfo) -> str | None:
     return str(msgspec.json.decode(task.answer)["message"])
 
 
-def _updated(task: TaskInfo) -> datetime:
+def _updated_at(task: TaskInfo) -> datetime:
     return moment((task.ended or task.started) * 1_000_000).astimezone(UTC)

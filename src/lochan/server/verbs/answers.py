@@ -115,12 +115,12 @@ class StreamAnswer(Response):
         self._head[name.lower()] = value
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        making, leaving = asyncio.ensure_future(self._make()), asyncio.ensure_future(_left(receive))
+        making, leaving = asyncio.ensure_future(self._make()), asyncio.ensure_future(_wait_for_disconnect(receive))
         leaving.add_done_callback(lambda _: self._changed.set())
         try:
             await self._changed.wait()
             if self._error is not None and not self._held:
-                await (await _failed(self._error))(scope, receive, send)
+                await (await _failure_answer(self._error))(scope, receive, send)
             else:
                 await self._send_all(leaving, send)
         finally:
@@ -169,13 +169,13 @@ def senseless_number(error: ArithmeticError) -> HttpError:
     return HttpError(400, f"a number in the request makes no sense: {error}")
 
 
-async def _failed(error: Exception) -> Response:
+async def _failure_answer(error: Exception) -> Response:
     if isinstance(error, ArithmeticError):
         error = senseless_number(error)
     known = isinstance(error, LochanError | HttpError)
     return await error_answer(error if known else HttpError(500, FAILED))  # type: ignore[arg-type]
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

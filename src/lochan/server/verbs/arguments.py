@@ -96,13 +96,13 @@ def _struct(call: WireCall, arguments: list[Argument]) -> Any:
 
 def _path(call: WireCall, request: Request) -> dict[str, Any]:
     return {
-        name: _named(call.arguments[name], "" if value == EMPTY_NAME else value)
+        name: _parse_named(call.arguments[name], "" if value == EMPTY_NAME else value)
         for name, value in request.path_params.items()
         if name in call.arguments and call.arguments[name].place is ArgumentPlace.PATH
     }
 
 
-def _named(argument: Argument, value: str) -> Any:
+def _parse_named(argument: Argument, value: str) -> Any:
     if argument.form is not ArgumentForm.PLAIN:
         return value
     try:
@@ -120,14 +120,14 @@ def _query(call: WireCall, request: Request) -> dict[str, Any]:
         if name not in known:
             allowed = f"; it takes {', '.join(known)}" if known else ""
             raise HttpError(400, f"in the query string: there is no parameter {name[:50]!r}{allowed}")
-        given[name] = _parsed(known[name], request.query_params.getlist(name))
+        given[name] = _parse_values(known[name], request.query_params.getlist(name))
     missing = [name for name, each in known.items() if each.required and name not in given]
     if missing:
         raise HttpError(400, f"in the query string: {missing[0]!r} is missing")
     return given
 
 
-def _parsed(argument: Argument, values: list[str]) -> Any:
+def _parse_values(argument: Argument, values: list[str]) -> Any:
     if argument.form is ArgumentForm.SEVERAL:
         return values
     if len(values) > 1:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lochan.api.wire.call import AUTHOR_HEADER, LINEAGE_HEADER, ArgumentPlace, Shape, WireCall, wire_calls
-from lochan.api.wire.lineage import answer_header, decoded
+from lochan.api.wire.lineage import answer_header, decode_trace
 from lochan.api.wire.values import ARROW, BYTES, JSON, LINES, HandleNames, OpenedInfo
 from lochan.api.wrappers.proxy import try_call
 from lochan.api.wrappers.records import serve_lake
@@ -56,7 +56,7 @@ _MEDIA = {
 def handler(call: WireCall) -> Handler:
     async def handle(api: Api, request: Request) -> Response:
         try:
-            return await _handled(call, api, request)
+            return await _handle(call, api, request)
         except (LochanError, HttpError) as error:
             return await answers.error_answer(error)
         except ArithmeticError as error:
@@ -65,22 +65,22 @@ def handler(call: WireCall) -> Handler:
     return handle
 
 
-async def _handled(call: WireCall, api: Api, request: Request) -> Response:
+async def _handle(call: WireCall, api: Api, request: Request) -> Response:
     """In the trace that the client has begun, if it has: its commits say what was read, and answers say what they
     read."""
-    found = decoded(request.headers.get(LINEAGE_HEADER, ""))
+    found = decode_trace(request.headers.get(LINEAGE_HEADER, ""))
     if found is None:
-        return await _carried_out(call, api, request)
+        return await _carry_out(call, api, request)
     before = set(found.inputs)
     with trace(found):
-        answer = await _carried_out(call, api, request)
+        answer = await _carry_out(call, api, request)
     read = [each for each in found.inputs if each not in before]
     if read:
         answers.add_header(answer, LINEAGE_HEADER, answer_header(read))
     return answer
 
 
-async def _carried_out(call: WireCall, api: Api, request: Request) -> Response:
+async def _carry_out(call: WireCall, api: Api, request: Request) -> Response:
     several, given = await parse_arguments(call, request)
     context: RequestContext = request.scope[CONTEXT]
     author = unquote(request.headers.get(AUTHOR_HEADER, ""))[:_AUTHOR_MAX]
@@ -128,7 +128,7 @@ def _answer(shape: Shape, value: Any) -> Response:
 
 # --- for the document ------------------------------------------------------------------------------------------------
 def operation(call: WireCall) -> Operation:
-    status, kind = _described(call)
+    status, kind = _describe_result(call)
     in_background = can_be_task(call)
     return Operation(
         id=call.id,
@@ -151,7 +151,7 @@ def _media(call: WireCall) -> str:
     return _MEDIA.get(call.shape, JSON)
 
 
-def _described(call: WireCall) -> tuple[int, Any]:
+def _describe_result(call: WireCall) -> tuple[int, Any]:
     match call.shape:
         case Shape.NOTHING:
             return 204, None

@@ -50,16 +50,16 @@ async def list_tasks(api: Api, request: Request) -> Response:
 
 async def get_task(api: Api, request: Request) -> Response:
     """Get how far a task is; once it is done, the answer of its request."""
-    return Response(msgspec.json.encode(_found(api, request).info()), media_type=JSON)
+    return Response(msgspec.json.encode(_find_task(api, request).info()), media_type=JSON)
 
 
 async def cancel_task(api: Api, request: Request) -> Response:
     """Cancel a task. What it was just doing may have happened, or not."""
-    await _found(api, request).cancel()
+    await _find_task(api, request).cancel()
     return Response(status_code=204)
 
 
-def _found(api: Api, request: Request) -> VerbTask:
+def _find_task(api: Api, request: Request) -> VerbTask:
     """Raises 404, also for a task of another user."""
     context: RequestContext = request.scope[CONTEXT]
     id = request.path_params["id"]

@@ -200,7 +200,7 @@ def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
                     yield each.of.located(start, min(start + PIECE, each.stop))
             continue
         if sum(each.rows for each in slices) <= PIECE:
-            yield _merged(slices)
+            yield _merge(slices)
             continue
         longest = max(slices, key=lambda each: each.rows)
         middle = longest.of.path((longest.start + longest.stop - 1) // 2)
@@ -209,7 +209,7 @@ def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
         waiting.append([left for left, _ in parts if left.rows])
 
 
-def _merged(slices: list[_Slice]) -> pa.Table:
+def _merge(slices: list[_Slice]) -> pa.Table:
     table = pa.concat_tables([each.of.located(each.start, each.stop) for each in slices])
     return pa.Table.from_batches([_in_order(table)], LOCATED_SCHEMA)
 

@@ -26,7 +26,7 @@ from lochan.store.protocol import Store
 from lochan.store.scratch import place
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.file_list import SortedFiles
-from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCAL, FileAddresses, begun, one_chunk, url_of
+from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCAL, FileAddresses, one_chunk, replace_prefix, url_of
 from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag
 
 SAMPLE = 64  # files that are asked for, unless all are
@@ -106,7 +106,7 @@ async def read_part(store: Store, part: InventoryPart, target: FileAddresses) ->
     with TemporaryDirectory(prefix="lochan-inventory-", dir=place()) as folder:
         file = Path(folder, "part")
         await _fetch(store, part, file)
-        tables = _listed(file, part, target)
+        tables = _list_files(file, part, target)
         loop = running_loop()
         ahead = None if loop is None else loop.create_task(_next(tables, threads))
         try:
@@ -140,7 +140,7 @@ async def _fetch(store: Store, part: InventoryPart, file: Path) -> None:
         raise Invalid(f"{part.what} does not have the MD5 that its manifest states", hint=_DAMAGED)
 
 
-def _listed(file: Path, part: InventoryPart, target: FileAddresses) -> Iterator[pa.Table]:
+def _list_files(file: Path, part: InventoryPart, target: FileAddresses) -> Iterator[pa.Table]:
     def open_part() -> pa.NativeFile:
         return pa.memory_map(str(file)) if file.stat().st_size else pa.BufferReader(b"")
 
@@ -160,7 +160,7 @@ def list_table(found: pa.Table, target: FileAddresses, what: str) -> pa.Table:
         names, found = names.filter(kept), found.filter(kept)
     if not len(names):
         return LIST_SCHEMA.empty_table()
-    paths = begun(names, target.prefix, target.to)
+    paths = replace_prefix(names, target.prefix, target.to)
     check_names_and_paths(names, paths, target.prefix, target.to)
     lakes = names.filter(pc.ends_with(names, lake_file.PATH))
     if pc.any(pc.match_substring_regex(lakes, f"(^|/){lake_file.PATH}$")).as_py():
@@ -181,9 +181,9 @@ def _names(found: pa.Table, target: FileAddresses, what: str) -> pa.Array:
     here = pc.starts_with(keys, start)
     if not pc.all(here).as_py():
         if not pc.any(pc.match_substring(keys, "://")).as_py():
-            return begun(keys, "", target.prefix)
+            return replace_prefix(keys, "", target.prefix)
         raise _other_bucket(what, pc.filter(keys, pc.invert(here))[0].as_py(), target)
-    names = begun(keys, start, "")
+    names = replace_prefix(keys, start, "")
     return pc.replace_substring(names, "%25", "%") if target.root == LOCAL else names
 
 

@@ -58,7 +58,7 @@ class _Found(NamedTuple):
     span: ListSpan  # where keys may be; behind it there is no key up to the next span
 
 
-async def listed(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[pa.Table, None]:
+async def list_span(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[pa.Table, None]:
     """The objects of a span, as tables of STAT_SCHEMA."""
     async for table in stat_tables(store, prefix, span.after):
         if span.upto is not None and table["path"][-1].as_py() > span.upto:

@@ -61,12 +61,12 @@ class FileAddresses(NamedTuple):
 
     def _of(self, paths: pa.StringArray) -> pa.StringArray:
         if self.root != LOCAL:
-            return begun(paths, self.to, url_of(self.root, self.prefix))
-        names = begun(paths, self.to, self.prefix)
-        return begun(pc.replace_substring(names, "%", "%25"), "", LOCAL)
+            return replace_prefix(paths, self.to, url_of(self.root, self.prefix))
+        names = replace_prefix(paths, self.to, self.prefix)
+        return replace_prefix(pc.replace_substring(names, "%", "%25"), "", LOCAL)
 
 
-def begun(texts: pa.Array, old: str, new: str) -> pa.Array:
+def replace_prefix(texts: pa.Array, old: str, new: str) -> pa.Array:
     """With another beginning; REQUIRES: all begin with `old`. By bytes: by letters it takes five times as long."""
     if old == new:
         return texts
@@ -119,15 +119,15 @@ def one_chunk(table: pa.Table, name: str) -> pa.Array:
 # --- what is the same in all of them: made once, and shared, so that it takes neither time nor memory ---
 def _same_for_all(count: int) -> dict[str, pa.Array]:
     """By column. Each has at least so many rows."""
-    return _empty_columns(_rounded(count))
+    return _empty_columns(_round_up(count))
 
 
 def _numbers(count: int) -> pa.Array:
     """0, 1, 2 and so on, beyond the count."""
-    return _ascending(_rounded(count))
+    return _ascending(_round_up(count))
 
 
-def _rounded(count: int) -> int:
+def _round_up(count: int) -> int:
     return max(_SHARED_ROWS, 1 << count.bit_length())
 
 
@@ -140,14 +140,14 @@ def _ascending(count: int) -> pa.Array:
 def _empty_columns(count: int) -> dict[str, pa.Array]:
     lists = {name: _nothing(count, ENTRY_SCHEMA.field(name).type) for name in _EMPTY}
     return {
-        "offset": _repeated(0, count, pa.int64()),
-        "sha256": _repeated(b"", count, pa.binary()),
-        "content_type": _repeated("", count, pa.string()),
+        "offset": _repeat(0, count, pa.int64()),
+        "sha256": _repeat(b"", count, pa.binary()),
+        "content_type": _repeat("", count, pa.string()),
         **lists,
     }
 
 
-def _repeated(value: object, count: int, type: pa.DataType) -> pa.Array:
+def _repeat(value: object, count: int, type: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(value, type), count)
 
 

@@ -24,18 +24,18 @@ from lochan.concurrency import map_concurrently
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import lake_file
 from lochan.formats.entry import Block, Entry
-from lochan.formats.inventory import unquoted
+from lochan.formats.inventory import unquote_etags
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.stat_tables import STAT_SCHEMA
 from lochan.store.threads import Threads
-from lochan.versioning.bodies.list_spans import ListSpan, list_spans, listed
+from lochan.versioning.bodies.list_spans import ListSpan, list_span, list_spans
 from lochan.versioning.bodies.listed_files import (
     LIST_SCHEMA,
     LOCAL,
     FileAddresses,
     as_entries,
-    begun,
     one_chunk,
+    replace_prefix,
     url_of,
 )
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
@@ -74,7 +74,7 @@ def entries_table(stats: pa.Table, root: str, prefix: str, to: str) -> pa.Table:
 def file_table(stats: pa.Table, prefix: str, to: str) -> pa.Table:
     """The same with the columns of LIST_SCHEMA."""
     names = one_chunk(stats, "path")
-    paths = begun(names, prefix, to)
+    paths = replace_prefix(names, prefix, to)
     check_names_and_paths(names, paths, prefix, to)
     etags = _plain_etags(one_chunk(stats, "etag"))
     return pa.table([paths, stats["size"], etags, stats["mtime"]], schema=LIST_SCHEMA)
@@ -83,7 +83,7 @@ def file_table(stats: pa.Table, prefix: str, to: str) -> pa.Table:
 def _plain_etags(etags: pa.StringArray) -> pa.StringArray:
     if pc.any(pc.starts_with(etags, "W/")).as_py():
         etags = pc.replace_substring_regex(etags, "^W/", "")
-    return unquoted(etags)
+    return unquote_etags(etags)
 
 
 def plain_etag(etag: str) -> str:
@@ -193,7 +193,7 @@ class OutsideFiles:
         return self.find(root)[0], path
 
     def _resolved(self, url: str) -> tuple[str, str]:
-        root, path = _resolved(url)
+        root, path = _resolve(url)
         if not self._may_name(url_of(root, path)):
             raise Refused(f"{url} is not a place that may be imported from or linked to", hint="ask an administrator")
         return root, path
@@ -259,7 +259,7 @@ class OutsideFolder(NamedTuple):
 
     async def span(self, span: ListSpan, to: str) -> AsyncIterator[pa.Table]:
         """The files of one span, in path order."""
-        async for stats in _in_pieces(listed(self.store, self.prefix, span)):
+        async for stats in _in_pieces(list_span(self.store, self.prefix, span)):
             _refuse_lake_among(self.root, stats["path"])
             stats = stats if self.is_local else await _without_markers(self.store, stats)
             if len(stats):
@@ -290,7 +290,7 @@ def _split(url: str) -> tuple[str, str]:
     return f"{scheme}://{bucket}", key
 
 
-def _resolved(url: str) -> tuple[str, str]:
+def _resolve(url: str) -> tuple[str, str]:
     """Where a user's URL leads: without a slash at the end, and with symbolic links of a local path resolved."""
     root, path = _split(url)
     if root == LOCAL:

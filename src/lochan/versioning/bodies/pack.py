@@ -132,7 +132,7 @@ class Packing:
             if each.actor is None:
                 each.future.set_result(entry)
             else:
-                self._journal.enqueue(_staged(each.branch, entry, each.actor), each.future)
+                self._journal.enqueue(_staged_request(each.branch, entry, each.actor), each.future)
 
 
 def _end(pause: asyncio.Future[None]) -> None:
@@ -140,6 +140,6 @@ def _end(pause: asyncio.Future[None]) -> None:
         pause.set_result(None)
 
 
-def _staged(branch: str, entry: Entry, actor: Actor) -> AppendRequest:
+def _staged_request(branch: str, entry: Entry, actor: Actor) -> AppendRequest:
     events = (Staged(branch, (entry,)),)
     return AppendRequest(actor, lambda state: events)

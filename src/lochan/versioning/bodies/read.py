@@ -174,10 +174,10 @@ class BodyReader:
         try:
             return piece, await store.get_range(path, block.offset + piece.start, block.offset + piece.stop)
         except NotFound as error:
-            raise _gone(entry, piece.span) from error
+            raise _gone_error(entry, piece.span) from error
         except Invalid as error:
             if _may_change(block):
-                raise _changed(entry, block, "it is shorter") from error
+                raise _changed_error(entry, block, "it is shorter") from error
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     def _is_part(self, span: _Span) -> bool:
@@ -198,7 +198,7 @@ class BodyReader:
             moved = await self._moved(entry, piece)
             if moved is not None:
                 return await self._part(entry, moved, data, None)
-            raise _gone(entry, piece.span) from error
+            raise _gone_error(entry, piece.span) from error
         except Invalid as error:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
         except Corrupt as error:
@@ -256,11 +256,11 @@ class BodyReader:
         try:
             stat = await self.head(block.address)
         except NotFound as error:
-            raise _gone(entry, span) from error
+            raise _gone_error(entry, span) from error
         if stat.size != entry.size:
-            raise _changed(entry, block, f"it has {stat.size} bytes instead of {entry.size}")
+            raise _changed_error(entry, block, f"it has {stat.size} bytes instead of {entry.size}")
         if known and plain_etag(stat.etag) != known:
-            raise _changed(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
+            raise _changed_error(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
 
     async def head(self, address: str) -> Stat:
         """What the store reports about a file, in the lake or outside. Raises NotFound."""
@@ -354,11 +354,11 @@ def _name(entry: Entry, span: _Span) -> str:
     return f"{entry.path!r}: block {span.number + 1} of {len(entry.blocks)}, at {span.block.address},"
 
 
-def _gone(entry: Entry, span: _Span) -> Gone:
+def _gone_error(entry: Entry, span: _Span) -> Gone:
     return Gone(f"{_name(entry, span)} is gone", hint="was it deleted by hand, or by a lifecycle rule of the bucket?")
 
 
-def _changed(entry: Entry, block: Block, reason: str) -> Conflict:
+def _changed_error(entry: Entry, block: Block, reason: str) -> Conflict:
     what = f"{entry.path!r}: {block.address}"
     if is_workspace_file(block.address):
         if not block.sha256:

@@ -20,7 +20,7 @@ from lochan.errors import LochanError
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.ids import Ids
-from lochan.store.capabilities import tagged
+from lochan.store.capabilities import with_tags
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.address import Addresses, Style, no_plan
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Cutter, HashedBody, IncomingBody, ready
@@ -200,7 +200,7 @@ class Bodies:
         fp("body.after_put")
 
     def _store_for(self, path: str) -> Store:
-        return tagged(self._store, path_tags(path)) if self._tag_paths else self._store
+        return with_tags(self._store, path_tags(path)) if self._tag_paths else self._store
 
 
 def _check(body: IncomingBody, sha256: bytes, whole: Shown | None) -> None:

@@ -31,7 +31,7 @@ async def add_aliases(
     its new place. Raises Stale if a plan or other aliases came since, Refused for aliases that would make a chain.
 
     REQUIRES: every target was read and has the bytes of its span; it is live at `read_at`, or was written since."""
-    kept = retargeted(_of_tables(aliases, names), added)
+    kept = retarget(_of_tables(aliases, names), added)
     every = Aliases([kept, added], dict(names.files))
     check_chains(every)
     retargets = not kept.equals(_of_tables(aliases, names))
@@ -79,7 +79,7 @@ async def drop_aliases(repository: OpenRepository, lake: str, *, actor: Actor) -
     return len(dropped)
 
 
-def retargeted(aliases: pa.Table, added: pa.Table) -> pa.Table:
+def retarget(aliases: pa.Table, added: pa.Table) -> pa.Table:
     """The aliases, with targets that move by the added ones at their new place."""
     targets = pa.table([aliases["target"], aliases["target_offset"], aliases["size"]], SPAN_SCHEMA)
     added = alias_table.in_order(added)

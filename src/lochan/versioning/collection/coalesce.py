@@ -77,7 +77,7 @@ async def _coalesce_one(repository: OpenRepository, ref: str, path: str, actor: 
     reason = _obstacle(entry, placed, aliases)
     if reason:
         return reason
-    rows = await _written(repository, placed, read_at)
+    rows = await _write(repository, placed, read_at)
     await add_aliases(repository, table_of(rows), names, aliases, read_at, actor=actor)
     return entry.size
 
@@ -95,11 +95,11 @@ def _obstacle(entry: Entry, placed: Entry, aliases: Aliases) -> str:
     return ""
 
 
-async def _written(repository: OpenRepository, placed: Entry, read_at: int) -> Sequence[AliasRow]:
+async def _write(repository: OpenRepository, placed: Entry, read_at: int) -> Sequence[AliasRow]:
     """Each block is compared with its SHA-256 as it is copied, whenever that was done last."""
     address = repository.bodies.address(placed.path, read_at, exact=True)
     digest = sha256()
-    size = await repository.store.put_stream(address, _hashed(BodyReader(repository.store), placed, digest.update))
+    size = await repository.store.put_stream(address, _hash_pieces(BodyReader(repository.store), placed, digest.update))
     rows, at = [], 0
     for block in placed.blocks:
         rows.append(AliasRow(block.address, block.offset, block.size, address, at, size, digest.digest()))
@@ -107,7 +107,7 @@ async def _written(repository: OpenRepository, placed: Entry, read_at: int) -> S
     return rows
 
 
-async def _hashed(reader: BodyReader, entry: Entry, update: Callable[[bytes], None]) -> AsyncIterator[bytes]:
+async def _hash_pieces(reader: BodyReader, entry: Entry, update: Callable[[bytes], None]) -> AsyncIterator[bytes]:
     async for piece in reader.read(entry):
         update(piece)
         yield piece

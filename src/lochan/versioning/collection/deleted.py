@@ -94,20 +94,20 @@ async def ages(lake: CollectedLake, *, stamps: bool = True) -> list[DeletedAge]:
 
 async def _age(store: Store, about: DeletedRepository, now: float, stamps: bool) -> DeletedAge:
     if about.list:
-        listed = await _modified(store, f"{about.id}/{about.list}")
+        listed = await _modified_at(store, f"{about.id}/{about.list}")
         return DeletedAge(about, 0, (now if listed is None else listed) - now)
     stamp = deletion_stamp(about.id, about.closed)
-    begun = await _modified(store, stamp)
+    begun = await _modified_at(store, stamp)
     if begun is None and stamps:
         await put_stamp(store, about.id, about.closed)
-        begun = await _modified(store, stamp)
+        begun = await _modified_at(store, stamp)
     if begun is None:
         begun = about.deleted / 1e6 if about.closed else now
     until = begun + about.undo_days * _DAY_S
     return DeletedAge(about, until, until - now if about.undo_days else 0)
 
 
-async def _modified(store: Store, path: str) -> float | None:
+async def _modified_at(store: Store, path: str) -> float | None:
     try:
         return (await store.head(path)).modified
     except NotFound:
@@ -194,7 +194,7 @@ async def erase_deleted(
         raise Refused(f"all files of {names} would be deleted", hint="look at the list, and confirm it with --confirm")
     for age in expired:
         await _check_list(lake, age.about)
-        await _check_closed(lake, age.about, await _closed(lake, age.about, actor))
+        await _check_closed(lake, age.about, await _close(lake, age.about, actor))
     await check_named_by_none(lake, [age.about.id for age in expired])
     fp("deleted.checked")
     return [await _erase(lake, age.about, actor) for age in expired]
@@ -229,7 +229,7 @@ async def erase_late_files(lake: CollectedLake) -> int:
     return len(late)
 
 
-async def _closed(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> int:
+async def _close(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> int:
     """One that an older version deleted, or that never had a name, is closed only now that it cannot be restored."""
     if about.closed:
         return about.closed

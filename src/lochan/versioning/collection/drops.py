@@ -88,9 +88,9 @@ async def find_drops(
     tree = await repository.tree(refs.commit(found.head))
     tables = [_EMPTY]
     async for batch in tree.scan(_common([rule.prefix for rule in rules])):
-        tables += _decided(batch, rules, written, reads, request.within)
+        tables += _decide(batch, rules, written, reads, request.within)
     gone = pa.concat_tables(tables).combine_chunks()
-    held = await _held(repository, refs, branch, retention.holds, gone["path"].combine_chunks())
+    held = await _held_paths(repository, refs, branch, retention.holds, gone["path"].combine_chunks())
     view = await repository.view_of(refs.commit(found.head), found.layers)
     paths = gone["path"].combine_chunks()
     staged = pc.is_in(paths, await view.paths_staged(paths)).to_numpy(zero_copy_only=False) & ~held
@@ -170,7 +170,7 @@ async def _evidence(
     return written, reads, waits
 
 
-def _decided(
+def _decide(
     batch: pa.RecordBatch,
     rules: Sequence[DropRule],
     written: Mapping[int, WrittenPaths],
@@ -194,7 +194,7 @@ def _decided(
     return [together.sort_by("path")] if len(found) > 1 else [together]
 
 
-async def _held(
+async def _held_paths(
     repository: OpenRepository, refs: Refs, branch: str, holds: Sequence[str], paths: pa.StringArray
 ) -> Mask:
     """Which of these paths a held branch has, committed or staged."""

@@ -22,7 +22,7 @@ from lochan.versioning.collection.reasons import (
     TOTALS_SCHEMA,
     Evidence,
     added_totals,
-    explained,
+    explain_reasons,
     totals_of,
 )
 
@@ -98,7 +98,7 @@ async def collect_span(
         files += len(table)
         progress.tell(LISTED, files, files + 1)  # nobody knows how many there are
         size += pc.sum(table["size"]).as_py() or 0
-        dead = explained(marks.dead(look.candidates(table)), evidence)
+        dead = explain_reasons(marks.dead(look.candidates(table)), evidence)
         if len(dead):
             totals = added_totals([totals, totals_of(dead)])
         if write:

@@ -79,7 +79,7 @@ def equal_blocks(known: pa.Table) -> pa.Table:
 def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> DuplicateBlocks:
     """What to do about them. Compares columns alone, and reads nothing."""
     known, wrong = frame(found.equal), frame(table_of_spans(damaged))
-    kept, others = _chosen(known, known.join(wrong, on=_SPAN, how="anti"))
+    kept, others = _choose(known, known.join(wrong, on=_SPAN, how="anti"))
     one_object = found.aliases.table.filter(pc.greater(found.aliases.table["target_size"], 0))
     # Aliases of whole files lead there, and cannot be changed; and what was coalesced stays one file.
     fixed = [*(target for _, target in found.names.files), *pc.unique(one_object["target"]).to_pylist()]
@@ -93,7 +93,7 @@ def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> Dup
     return DuplicateBlocks(found.blocks, found.bytes, aliases, sizes[0], sizes[1], damaged)
 
 
-def _chosen(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _choose(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Splits each group of equal blocks into the one to keep and the others. It prefers a file that is a single block,
     because engines can read it, and then the oldest."""
     order = right.with_columns((pl.col("file_size") != pl.col("size")).alias("shares_file"))

@@ -57,7 +57,7 @@ async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHI
     """PLAN_SCHEMA, in pieces that follow each other in path order; only files that have a mint number."""
     for kind in KINDS:
         stats: list[Stat] = []
-        async with aclosing(_listed(store, repository, kind.folder, span)) as found:
+        async with aclosing(_list(store, repository, kind.folder, span)) as found:
             async for stat in found:
                 stats.append(stat)
                 if len(stats) == BATCH:
@@ -72,7 +72,7 @@ async def list_all(store: Store, repository: str) -> pa.Table:
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
 
 
-async def _listed(store: Store, repository: str, folder: str, span: ListingSpan) -> AsyncGenerator[Stat, None]:
+async def _list(store: Store, repository: str, folder: str, span: ListingSpan) -> AsyncGenerator[Stat, None]:
     if span.upto is not None and span.upto < folder:
         return
     after = f"{repository}/{span.after}" if span.after > folder else ""

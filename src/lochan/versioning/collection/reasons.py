@@ -103,7 +103,7 @@ class Evidence(NamedTuple):
     journal: JournalNames = NOT_READ
 
 
-def explained(dead: pa.Table, evidence: Evidence) -> pa.Table:
+def explain_reasons(dead: pa.Table, evidence: Evidence) -> pa.Table:
     """LIST_SCHEMA. By Arrow alone: Polars starts its threads for each column, which took half the time of a whole
     collection where there are few files."""
     if not len(dead):
@@ -111,14 +111,14 @@ def explained(dead: pa.Table, evidence: Evidence) -> pa.Table:
     paths, kinds = dead["path"].combine_chunks(), dead["kind"].combine_chunks()
     found, folders = evidence.expired.find(paths)
     by_kind = pc.if_else(pc.equal(kinds, "workspace"), WORKSPACE, METADATA)
-    by_kind = pc.if_else(pc.equal(kinds, "data"), _uncommitted(dead, evidence.journal), by_kind)
+    by_kind = pc.if_else(pc.equal(kinds, "data"), _uncommitted_reasons(dead, evidence.journal), by_kind)
     why = pc.if_else(pa.array(found), EXPIRED, by_kind)
     # Whatever else names it: an alias stays while something does.
     why = pc.if_else(pc.is_in(paths, value_set=evidence.moved), MOVED, why)
     return pa.table([*dead.columns, why, pc.coalesce(folders, _own_folders(paths))], LIST_SCHEMA)
 
 
-def _uncommitted(dead: pa.Table, journal: JournalNames) -> pa.Array:
+def _uncommitted_reasons(dead: pa.Table, journal: JournalNames) -> pa.Array:
     named, never = journal.look_up(dead)
     return pc.if_else(pa.array(named), STAGED, pc.if_else(pa.array(never), UNNAMED, UNCOMMITTED))
 
@@ -147,11 +147,11 @@ def added_totals(tables: Iterable[pa.Table], most: int = TOTALS_MAX) -> pa.Table
     found = [each for each in tables if len(each)]
     if not found:
         return TOTALS_SCHEMA.empty_table()
-    total = _summed(pa.concat_tables(found))
+    total = _sum(pa.concat_tables(found))
     if len(total) > most:
         kept, rest = total.slice(0, most), total.slice(most)
         others = rest.set_column(2, TOTALS_SCHEMA.field(2), pa.array([OTHERS] * len(rest), pa.string()))
-        total = pa.concat_tables([kept, _summed(others)])
+        total = pa.concat_tables([kept, _sum(others)])
     return total
 
 
@@ -166,7 +166,7 @@ TOTALS_SCHEMA = pa.schema(
 )
 
 
-def _summed(table: pa.Table) -> pa.Table:
+def _sum(table: pa.Table) -> pa.Table:
     grouped = table.group_by(["kind", "why", "prefix"], use_threads=len(table) > _ALONE).aggregate(
         [("files", "sum"), ("bytes", "sum")]
     )

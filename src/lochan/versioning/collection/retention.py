@@ -104,11 +104,11 @@ async def find_expirable(repository: OpenRepository, retention: RetentionSet | N
         return found
     before = _ago(now, rules.workspace_days)
     old = [each for each in refs.workspaces.all() if each.time < before]
-    idle = [each.id for each in old if await _touched(repository, each) < before]
+    idle = [each.id for each in old if await _last_write(repository, each) < before]
     return found._replace(workspaces=tuple(idle))
 
 
-async def _touched(repository: OpenRepository, workspace: WorkspaceState) -> int:
+async def _last_write(repository: OpenRepository, workspace: WorkspaceState) -> int:
     """When somebody last wrote to it: by an event, or a file in its folder."""
     last = workspace.time
     async for sealed in repository.journal.records(after=record_of(workspace.last) - 1):
@@ -123,10 +123,10 @@ def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) 
     """By these rules, or those of the repository. `now` is in microseconds since 1970."""
     retention = retention or refs.collection.retention
     undo = _ago(now, retention.undo_days)
-    branches = tuple(key for key, branch in refs.deleted_table.items() if _deleted_at(refs, branch) < undo)
+    branches = tuple(key for key, branch in refs.deleted_table.items() if _deletion_time(refs, branch) < undo)
     heads = _heads(refs, set(branches))
     left = _reachable(refs, refs.reflog.left_since(undo)) - _reachable(refs, heads)
-    kept = {*heads, *_kept_by_rules(refs, retention, now), *left}
+    kept = {*heads, *_commits_kept_by_rules(refs, retention, now), *left}
     while new := set(_bases(refs, kept, heads)) - kept:  # bases of bases, after a criss-cross
         kept |= new
         heads |= new
@@ -157,7 +157,7 @@ def rule_of(retention: RetentionSet, branch: str) -> RetentionRule:
     return next(matching, _FOREVER)
 
 
-def _deleted_at(refs: RefsState, branch: BranchState) -> int:
+def _deletion_time(refs: RefsState, branch: BranchState) -> int:
     """Not before the last move of that name, which may be another branch's by now: then it is kept longer."""
     last = refs.reflog.last(branch.name)
     return 0 if last is None else last[0]
@@ -172,7 +172,7 @@ def _heads(refs: RefsState, dropped: set[tuple[str, int]]) -> set[str]:
     return {*(branch.head for branch in refs.branches()), *deleted, *others, *stashed, *tagged}
 
 
-def _kept_by_rules(refs: RefsState, retention: RetentionSet, now: int) -> Iterator[str]:
+def _commits_kept_by_rules(refs: RefsState, retention: RetentionSet, now: int) -> Iterator[str]:
     by_rule: dict[RetentionRule, list[str]] = {}
     for branch in refs.branches():
         by_rule.setdefault(rule_of(retention, branch.name), []).append(branch.head)

@@ -67,7 +67,7 @@ class RootScan:
         return Roots(
             tuple({tree.file: tree for tree in trees if tree.file and tree.file not in self._trees}.values()),
             tuple({run.file: run for run in runs if run.file not in self._runs}.values()),
-            frozenset((*blocks, *_uploaded(refs))),
+            frozenset((*blocks, *_upload_blocks(refs))),
             frozenset((*refs.collection.alias_tables, *self._locks(refs), *self._inputs(refs))),
             frozenset(self._folders(refs)),
         )
@@ -109,7 +109,7 @@ def all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
         yield ("workspace", workspace.id), workspace.layers
 
 
-def _uploaded(refs: RefsState) -> Iterator[Block]:
+def _upload_blocks(refs: RefsState) -> Iterator[Block]:
     """Parts of uploads that are not complete yet."""
     for upload in refs.uploads.all():
         for part in refs.uploads.parts(upload.id):

@@ -59,13 +59,13 @@ async def check_next(repository: OpenRepository, lake: str, limits: CollectionLi
     """The number of the plan that is to be swept, and its list. Raises as `sweep`."""
     refs, _ = await repository.refs()
     plan = refs.collection.running
-    head = await planned(repository, refs, lake)
+    head = await read_plan(repository, refs, lake)
     await _check_age(repository, refs, limits)
     _check_share(head, limits)
     return plan, head
 
 
-async def planned(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
+async def read_plan(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
     """What the plan that is under way lists. Raises Refused, and Corrupt for a list that is damaged or gone."""
     file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
     if not file:

@@ -24,7 +24,7 @@ async def take_default_rules(
     if found.default == (0 if before is None else before.default):
         return found
     with suppress(Refused):  # somebody has set rules of its own meanwhile
-        await repository.submit(actor, await _dated(repository, found))
+        await repository.submit(actor, await _with_dates(repository, found))
     return repository.folded().collection.retention
 
 
@@ -34,12 +34,12 @@ async def replace_own_rules(
     """The repository follows the lake from now on, whatever rules it has. Raises NotFound if the lake has none."""
     if default is None:
         raise NotFound("this lake has no default rules", hint="`lochan gc rules set --keep '*=90d'` sets them")
-    event = msgspec.structs.replace(await _dated(repository, default.fitted(fits)), replaces_own=True)
+    event = msgspec.structs.replace(await _with_dates(repository, default.fitted(fits)), replaces_own=True)
     await repository.submit(actor, event)
     return event
 
 
-async def _dated(repository: OpenRepository, rules: RetentionSet) -> RetentionSet:
+async def _with_dates(repository: OpenRepository, rules: RetentionSet) -> RetentionSet:
     """Readers that are declared to note their reads do so here from the moment at which the rules are taken."""
     if rules.readers != _NOTED:
         return rules

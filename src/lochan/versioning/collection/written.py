@@ -78,7 +78,7 @@ async def written_since(repository: OpenRepository, branch: str, since: int) -> 
     complete = live == heads and len(heads) <= _HEADS_MAX
     if len(live) > _HEADS_MAX:
         live = [live[0], live[-1]]
-    changed = await _changed(repository, refs, live)
+    changed = await _changed_paths(repository, refs, live)
     return WrittenPaths(head, since, changed, False, None if complete else await _stamps(repository.store, id))
 
 
@@ -110,13 +110,13 @@ async def _heads_since(repository: OpenRepository, branch: str, number: int) -> 
         record = sealed.record
         changes = (change for entry in record.entries for change in entry.changes if change.type in _NAMES)
         for change in changes:
-            moved = _moved(change, branch, record.journal, record.number)
+            moved = _heads_of_move(change, branch, record.journal, record.number)
             is_new = is_new or moved is None
             heads += moved or ()
     return heads, is_new
 
 
-def _moved(change: RecordChange, branch: str, journal: str, number: int) -> Sequence[str] | None:
+def _heads_of_move(change: RecordChange, branch: str, journal: str, number: int) -> Sequence[str] | None:
     """The heads before and after. None: it made the branch."""
     match _EVENTS.decode(change, journal, number):
         case Committed(branch=name, commit=commit, then=then) if name == branch:
@@ -128,7 +128,7 @@ def _moved(change: RecordChange, branch: str, journal: str, number: int) -> Sequ
     return ()
 
 
-async def _changed(repository: OpenRepository, refs: Refs, heads: Sequence[str]) -> pa.Array:
+async def _changed_paths(repository: OpenRepository, refs: Refs, heads: Sequence[str]) -> pa.Array:
     found: list[pa.Array] = []
     for left, right in pairwise(heads):
         if left != right:

@@ -72,11 +72,11 @@ def commit_record(
     )
 
 
-async def _committed_first(repository: OpenRepository, before: CarriedOut) -> tuple[str, Commit]:
+async def _earlier_commit(repository: OpenRepository, before: CarriedOut) -> tuple[str, Commit]:
     return before.result, repository.folded().recorded(before.result)
 
 
-@once(_committed_first)
+@once(_earlier_commit)
 async def commit(
     repository: OpenRepository, branch: str, request: CommitRequest, *, actor: Actor
 ) -> tuple[str, Commit]:
@@ -106,7 +106,7 @@ async def prepare(
     base = await repository.tree(parent)
     staged = View(found.layers.below(seal), base, repository.runs)
     sieve = _Sieve(request.paths)
-    tree = await _built(repository, base, found.layers.below(seal), staged, sieve, mint)
+    tree = await _build(repository, base, found.layers.below(seal), staged, sieve, mint)
     fp("commit.tree_written")
     if tree.ref.id == base.ref.id and not request.allow_empty:
         raise NothingToDo(f"what is staged on branch {branch!r} changes nothing", hint="there is nothing to commit")
@@ -115,10 +115,10 @@ async def prepare(
     return Committed(branch, seal, record, kept, read_at=mint, turn=turn)
 
 
-async def _built(
+async def _build(
     repository: OpenRepository, base: Tree, layers: Layers, staged: View, sieve: "_Sieve", mint: int
 ) -> Tree:
-    made = None if sieve.patterns else await covering_tree.committed(layers, base, repository.trees)
+    made = None if sieve.patterns else await covering_tree.committed_tree(layers, base, repository.trees)
     if made is not None:  # upkeep has made it before
         return made
     tree = await repository.trees.apply(base, sieve.chosen(staged.scan_changes()), mint)

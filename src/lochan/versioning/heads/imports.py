@@ -27,7 +27,7 @@ from lochan.journal.keys import CarriedOut
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.diff import count
-from lochan.tree.rows import PathSpan, encoded, span
+from lochan.tree.rows import PathSpan, encode_path, span
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.file_list import FileList, FileSpool, ListedBatch, MappedTables, SortedFiles
 from lochan.versioning.bodies.inventory import check_listed, inventory_parts, read_part
@@ -59,7 +59,7 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
     for source in sources:
         at = await place_of(outside, source)
         with FileSpool(at.addresses(source.to)) as spool:
-            async for table in _inventoried(outside, source, at) if source.inventory else at.files(source.to):
+            async for table in _read_inventory(outside, source, at) if source.inventory else at.files(source.to):
                 spool.add_files(table)
                 seen(len(table))
             found = spool.listed()
@@ -77,7 +77,7 @@ async def place_of(outside: OutsideFiles, source: ImportFolder) -> OutsideFolder
     return await outside.single(source.url)
 
 
-async def _inventoried(outside: OutsideFiles, source: ImportFolder, at: OutsideFolder) -> AsyncIterator[pa.Table]:
+async def _read_inventory(outside: OutsideFiles, source: ImportFolder, at: OutsideFolder) -> AsyncIterator[pa.Table]:
     target = at.addresses(source.to)
     for part in await inventory_parts(outside, source.inventory, target):
         async for table in read_part(outside.find(part.root)[0], part, target):
@@ -125,9 +125,9 @@ class ListedRanges(NamedTuple):
 
     def fit(self, base: Tree, within: PathSpan) -> bool:
         """Whether the tree has no object between theirs, nor in that span."""
-        low = min(encoded(self.ranges[0].min_path), within.low)
-        high = max(encoded(self.ranges[-1].max_path) + b"\0", within.high)
-        return not any(encoded(ref.max_path) >= low and encoded(ref.min_path) < high for ref in base.ranges)
+        low = min(encode_path(self.ranges[0].min_path), within.low)
+        high = max(encode_path(self.ranges[-1].max_path) + b"\0", within.high)
+        return not any(encode_path(ref.max_path) >= low and encode_path(ref.min_path) < high for ref in base.ranges)
 
 
 class BringInPlan(Protocol):
@@ -203,14 +203,14 @@ async def differences(repository: OpenRepository, branch: str, gathered: BringIn
         yield part
 
 
-async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportOutcome:
+async def _earlier_import(repository: OpenRepository, before: CarriedOut) -> ImportOutcome:
     made = repository.folded().recorded(before.result)
     trees = await repository.tree(repository.folded().recorded(made.parents[0])), await repository.tree(made)
     found = await count(repository.trees, *trees)
     return ImportOutcome(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
 
 
-@once(_landed_first)
+@once(_earlier_import)
 async def bring_in(
     repository: OpenRepository, branch: str, gathered: BringInPlan, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> ImportOutcome:

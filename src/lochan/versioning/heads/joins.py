@@ -96,7 +96,7 @@ async def tree_of_bases(trees: Trees, tree_of: TreeOf, look_up: LookUp, bases: l
     return await _MergedBases(trees, tree_of, look_up, mint).tree(bases)
 
 
-def unmerged(base: Commit, ours: Commit, theirs: Commit) -> UnopenedTree | None:
+def trivial_merge(base: Commit, ours: Commit, theirs: Commit) -> UnopenedTree | None:
     """The result of a merge in which one side has changed nothing, or both have come to the same: commits name their
     trees by content, so no file is read. None: both have changed something."""
     if theirs.tree in (base.tree, ours.tree):

@@ -26,7 +26,7 @@ from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
 from lochan.versioning.heads.commit import CommitRequest, commit_record
 from lochan.versioning.heads.commit import prepare as prepare_commit
-from lochan.versioning.heads.joins import JoinResult, NamedTree, NewObjects, base_ids, tree_of_bases, unmerged
+from lochan.versioning.heads.joins import JoinResult, NamedTree, NewObjects, base_ids, tree_of_bases, trivial_merge
 from lochan.versioning.heads.joins import MoveBase as On
 from lochan.versioning.heads.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.idempotency import once, same
@@ -222,7 +222,7 @@ async def move(
                 raise dirty(name)
             return await _after_commit(repository, name, why, compute, message, commit_first, turn, actor)
         on = On(branch.head, refs.commit(branch.head), refs.recorded, mint)
-        commit, plan = await _computed(repository, name, why, compute, message, on, actor)
+        commit, plan = await _compute(repository, name, why, compute, message, on, actor)
         new, origins = plan.new, () if plan.origin is None else (plan.origin,)
         event = Moved(
             name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn, origins=origins
@@ -270,7 +270,7 @@ async def _after_commit(
     refs, mint = await repository.refs()
     first = committed.commit
     on = On(first.id, first, lambda id: first if id == first.id else refs.recorded(id), mint)
-    then, plan = await _computed(repository, name, why, compute, message, on, actor)
+    then, plan = await _compute(repository, name, why, compute, message, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
@@ -299,7 +299,7 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
     return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
 
 
-async def _computed(
+async def _compute(
     repository: OpenRepository, name: str, why: str, compute: Compute, message: CommitMessage, on: On, actor: Actor
 ) -> tuple[Commit, MovePlan]:
     plan = await compute(on)
@@ -338,7 +338,7 @@ async def join_source(
         sides = on.look_up(bases[0]), on.head, theirs.commit
         for side in sides:
             repository.folded().check_live(side)
-        taken = unmerged(*sides)
+        taken = trivial_merge(*sides)
         if taken is not None:
             return JoinResult(taken)
     base = await tree_of_bases(repository.trees, repository.tree, on.look_up, bases, on.mint)

@@ -50,11 +50,11 @@ class ReplayConflicts(PathConflicts):
         super().__init__(f"replaying commit {id[:12]} ({title})", merged, every, hint)
 
 
-async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> RebaseOutcome:
+async def _earlier_rebase(repository: OpenRepository, before: CarriedOut) -> RebaseOutcome:
     return RebaseOutcome(before.result, None, None)
 
 
-@once(_rebased_first)
+@once(_earlier_rebase)
 async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseOutcome:
     """Raises ReplayConflicts, NothingToDo, SameRef, and Dirty if the branch has staged changes. If the branch was moved
     meanwhile, every commit is replayed again, on the commit that `onto` named at first."""
@@ -72,7 +72,7 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
         chosen = _to_replay(refs.recorded, found.head, target.commit_id)
         if chosen is None:
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
-        new, origins, least = await _replayed(
+        new, origins, least = await _replay_commits(
             repository, refs.recorded, chosen, (target.commit_id, found.head), mint, actor
         )
         head = new[-1].id if new else target.commit_id
@@ -99,7 +99,7 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
     return [id for id in reversed(line) if len(look_up(id).parents) < 2]
 
 
-async def _replayed(
+async def _replay_commits(
     repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], since: tuple[str, str], mint: int, actor: Actor
 ) -> tuple[list[Commit], list[MoveOrigin], int]:
     """The new commits, what each was made from, and the lowest mint of the files that they are the first to name; 0 if

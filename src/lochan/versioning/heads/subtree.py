@@ -18,7 +18,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import content_id
 from lochan.tree.diff import ADDED, CHANGED, REMOVED
-from lochan.tree.rows import PathSpan, encoded, locate, same_content, span, taken
+from lochan.tree.rows import PathSpan, encode_path, locate, same_content, span, take_rows
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
 from lochan.versioning.bodies.file_list import FileList
@@ -57,9 +57,9 @@ async def compare(tree: Tree, files: FileList, request: SubtreeRequest) -> Async
     """No part is empty. A range is not opened if the files say all of its content, or if nothing can change in it."""
     within, done = span(request.prefix), ""
     for number, ref in enumerate(tree.ranges):
-        if encoded(ref.max_path) < within.low:
+        if encode_path(ref.max_path) < within.low:
             continue
-        if encoded(ref.min_path) >= within.high:
+        if encode_path(ref.min_path) >= within.high:
             break
         range = _OpenRange(tree, number, within)
         async with aclosing(range.changes(files.between(done, ref.max_path), request)) as parts:
@@ -67,7 +67,7 @@ async def compare(tree: Tree, files: FileList, request: SubtreeRequest) -> Async
                 yield part
         done = ref.max_path
     async for rest in files.between(done, None):
-        yield _added(rest)
+        yield _added_changes(rest)
 
 
 class _OpenRange:
@@ -110,7 +110,7 @@ class _OpenRange:
     async def _part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
         """Files that others in the range follow."""
         rows = await self._opened()
-        stop = min(rows.seek(encoded(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
+        stop = min(rows.seek(encode_path(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
         here = rows.batch.slice(self._at, stop - self._at)
         self._at = stop
         return _part(here, as_batch(files), request)
@@ -125,7 +125,7 @@ class _OpenRange:
     def _is_same(self, files: pa.Table) -> bool:
         """Whether the range holds exactly these files: its id tells that, without its file."""
         ref = self._ref
-        inside = self._within.low <= encoded(ref.min_path) and encoded(ref.max_path) < self._within.high
+        inside = self._within.low <= encode_path(ref.min_path) and encode_path(ref.max_path) < self._within.high
         if not inside or len(files) != ref.count or pc.sum(files["size"]).as_py() != ref.bytes:
             return False
         return content_id(files) == ref.id
@@ -142,10 +142,10 @@ class _OpenRange:
 
 def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) -> SubtreeChanges:
     if not here.num_rows:
-        return _added(pa.Table.from_batches([there]))
+        return _added_changes(pa.Table.from_batches([there]))
     at, found = locate(here.column("path"), there.column("path"))
     both = np.flatnonzero(found)
-    same = request.same(taken(here, at[both]), taken(there, both))
+    same = request.same(take_rows(here, at[both]), take_rows(there, both))
     kept = ~found
     kept[both[~same]] = True
     rows = np.flatnonzero(kept)
@@ -154,7 +154,7 @@ def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) 
     gone = np.flatnonzero(alone) if request.remove else np.zeros(0, np.int64)
     changes = pa.concat_tables(
         [
-            bulk.puts(pa.Table.from_batches([taken(there, rows)])),
+            bulk.puts(pa.Table.from_batches([take_rows(there, rows)])),
             bulk.tombstones(here.column("path").take(pa.array(gone))),
         ]
     )
@@ -166,6 +166,6 @@ def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) 
     return SubtreeChanges(changes.take(order), pa.array(kinds, pa.string()).take(order), known.take(order))
 
 
-def _added(entries: pa.Table) -> SubtreeChanges:
+def _added_changes(entries: pa.Table) -> SubtreeChanges:
     kinds = pa.repeat(pa.scalar(ADDED), len(entries))
     return SubtreeChanges(bulk.puts(entries).cast(RUN_SCHEMA), kinds, pa.nulls(len(entries), pa.int64()))

@@ -70,8 +70,8 @@ def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
 
 def _candidates(look_up: LookUp, marks: BisectMarks) -> list[str]:
     """Newest first: children come before their parents."""
-    fine = _reached(look_up, marks.good, lambda parent: True)
-    found = _reached(look_up, [marks.bad], lambda parent: parent not in fine)
+    fine = _reachable(look_up, marks.good, lambda parent: True)
+    found = _reachable(look_up, [marks.bad], lambda parent: parent not in fine)
     return sorted(found, key=lambda id: (-look_up(id).generation, id))
 
 
@@ -87,7 +87,7 @@ def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict
         if len(parents) < 2:
             counted[id] = 1 + (counted[parents[0]] if parents else 0)
         else:  # ancestors that its parents share would count twice
-            counted[id] = len(_reached(look_up, [id], among.__contains__))
+            counted[id] = len(_reachable(look_up, [id], among.__contains__))
         if id != marks.bad and id not in marks.skipped:
             weights[id] = counted[id]
             off = abs(2 * counted[id] - total)
@@ -96,7 +96,7 @@ def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict
     return weights
 
 
-def _reached(look_up: LookUp, starts: Iterable[str], follow: Callable[[str], bool]) -> set[str]:
+def _reachable(look_up: LookUp, starts: Iterable[str], follow: Callable[[str], bool]) -> set[str]:
     found = set(starts)
     queue = list(found)
     while queue:

@@ -80,7 +80,7 @@ class Uncommitted(NamedTuple):
     size: int
 
 
-async def staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
+async def staged_changes(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
     """What committing the branch would change now."""
     columns = (await staged_columns(repository, branch, prefix=prefix)).columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
@@ -103,7 +103,7 @@ async def count_staged(repository: OpenRepository, branch: str, *, prefix: str =
 async def roll_up_staged(
     repository: OpenRepository, branch: str, by: RollUp, *, prefix: str = ""
 ) -> dict[str, DiffCounts]:
-    return trees_diff.rolled_up(await staged_table(repository, branch, prefix), prefix, *by)
+    return trees_diff.roll_up_table(await staged_table(repository, branch, prefix), prefix, *by)
 
 
 async def staged_table(repository: OpenRepository, branch: str, prefix: str) -> pa.Table:

@@ -118,17 +118,17 @@ def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
 def merge_bases(look_up: LookUp, left: str, right: str) -> list[str]:
     """The best common ancestors: those that are no ancestors of another common ancestor. There are several after a
     criss-cross, and none for unrelated histories. Highest generation first."""
-    return [id for id, colours in _painted(look_up, left, right) if colours == _BOTH]
+    return [id for id, colours in _paint(look_up, left, right) if colours == _BOTH]
 
 
 def only_left(look_up: LookUp, left: str, right: str) -> list[str]:
     """The ancestors of the left that are no ancestors of the right: children before parents."""
-    return [id for id, colours in _painted(look_up, left, right) if colours == _LEFT]
+    return [id for id, colours in _paint(look_up, left, right) if colours == _LEFT]
 
 
 def divergence(look_up: LookUp, left: str, right: str) -> tuple[int, int]:
     """How many commits only the left has, and how many only the right has."""
-    sides = [colours for _, colours in _painted(look_up, left, right)]
+    sides = [colours for _, colours in _paint(look_up, left, right)]
     return sides.count(_LEFT), sides.count(_RIGHT)
 
 
@@ -136,7 +136,7 @@ _LEFT, _RIGHT, _BOTH = 1, 2, 3
 _STALE = 4  # below a common ancestor: nothing better can be found there
 
 
-def _painted(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
+def _paint(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
     """Both histories at once, children before parents, each commit with the sides that reach it. All of its children
     were met before, so this is final. Ends when only stale commits are left."""
     colours: dict[str, int] = {}

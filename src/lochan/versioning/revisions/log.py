@@ -44,13 +44,13 @@ async def history(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
     """Lazy: the first commit comes at once, however long the history is."""
-    async with aclosing(walked(repository, ref, request)) as found:
+    async with aclosing(walk(repository, ref, request)) as found:
         async for id, commit, matches in found:
             if matches:
                 yield id, commit
 
 
-async def walked(
+async def walk(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
     """Every commit, and whether it matches the request."""

@@ -32,13 +32,13 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
         return _workspace(refs, expression, text, workspaces)
     time = _time(expression, text, now)
     if time is not None:
-        id = _stepped(refs, _at(refs, expression.name, time, text), expression.steps, text)
+        id = _follow_steps(refs, _at(refs, expression.name, time, text), expression.steps, text)
         return ResolvedRef(id, refs.commit(id), None)
     branch = refs.find_branch(expression.name)
     id = branch.head if branch else refs.find_tag(expression.name) or _by_prefix(refs, expression.name)
     if expression.only and branch is None:
         raise Invalid(f"{text!r}: only a branch has staged changes")
-    id = _stepped(refs, id, expression.steps, text)
+    id = _follow_steps(refs, id, expression.steps, text)
     plain = branch is not None and not expression.steps
     only = expression.only
     return ResolvedRef(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
@@ -96,7 +96,7 @@ _MOVES = "`lochan events REPO` shows what happened when"
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _stepped(refs: Refs, id: str, steps: tuple[tuple[str, int], ...], text: str) -> str:
+def _follow_steps(refs: Refs, id: str, steps: tuple[tuple[str, int], ...], text: str) -> str:
     for step, count in steps:
         id = _step(refs, id, step, count, text)
     return id

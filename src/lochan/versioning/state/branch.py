@@ -59,7 +59,7 @@ class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
     turns: tuple[Turn, ...] = ()
 
 
-def loaded(branch: DumpedBranch) -> BranchState:
+def load_branch(branch: DumpedBranch) -> BranchState:
     return BranchState(branch.name, branch.incarnation, branch.head, load(branch.layers), branch.turns)
 
 

@@ -35,7 +35,7 @@ class CommitColumns(msgspec.Struct, frozen=True):
         if at == len(self) or self.id(at) != id:
             return None
         start, size = _SPAN.unpack_from(self.rows, at * _ROW_BYTES + _ID_BYTES)
-        return _unpacked(_decoder.decode(self.commits[start : start + size]))
+        return _unpack(_decoder.decode(self.commits[start : start + size]))
 
     def seek(self, id: bytes) -> int:
         """The first row whose id is not less."""
@@ -140,7 +140,7 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
     import numpy as np  # only for writing checkpoints; a reader does without it
 
     dtype = row_type()
-    encoded = {id: _encoder.encode(_packed(commit)) for id, commit in new.items()}
+    encoded = {id: _encoder.encode(_pack(commit)) for id, commit in new.items()}
     sizes = np.fromiter((len(data) for data in encoded.values()), np.uint64, len(new))
     added = np.empty(len(new), dtype)
     added["id"] = [bytes.fromhex(id) for id in encoded]
@@ -175,7 +175,7 @@ class Packed(msgspec.Struct, frozen=True, array_like=True):
     generation: int
 
 
-def _packed(commit: Commit) -> Packed:
+def _pack(commit: Commit) -> Packed:
     return Packed(
         tuple(map(_as_bytes, commit.parents)),
         commit.author,
@@ -189,7 +189,7 @@ def _packed(commit: Commit) -> Packed:
     )
 
 
-def _unpacked(packed: Packed) -> Commit:
+def _unpack(packed: Packed) -> Commit:
     tree = _as_text(packed.tree)
     return Commit(
         tuple(map(_as_text, packed.parents)),

@@ -102,7 +102,7 @@ def _reviewed(refs: RefsState, event: PullReviewed, at: EventPosition) -> str:
     if event.verdict not in VERDICTS:
         raise Invalid(f"{event.verdict!r} is not a verdict", hint=f"choose from {', '.join(VERDICTS)}")
     if not event.served or not at.user:
-        raise unserved()
+        raise unserved_error()
     if at.user == pull.author:
         raise Refused(f"{at.user!r} opened pull request {pull.id}, and cannot review it", hint="ask somebody else")
     _check_text(event.text)
@@ -121,7 +121,7 @@ def _reviewed(refs: RefsState, event: PullReviewed, at: EventPosition) -> str:
     return _put(refs, pull, at, reviews=(*others, review))
 
 
-def unserved() -> Refused:
+def unserved_error() -> Refused:
     return Refused(
         "reviews are given through a server, which knows who gives them",
         hint="connect to the server's URL with your access key",
@@ -173,7 +173,7 @@ def _comment_edited(refs: RefsState, event: PullCommentEdited, at: EventPosition
         raise Invalid("the comment is empty")
     _check_text(event.text)
     edited = msgspec.structs.replace(found, text=TextPlace(at.number, event.mark), edited=at.time)
-    _put(refs, pull, at, comments=_replaced(pull, edited))
+    _put(refs, pull, at, comments=_replace_comment(pull, edited))
     return found.id
 
 
@@ -183,7 +183,7 @@ def _thread_resolved(refs: RefsState, event: PullThreadResolved, at: EventPositi
     if found.thread:
         raise Invalid(f"comment {found.id} is an answer", hint=f"name the first one of its thread, {found.thread}")
     resolved = msgspec.structs.replace(found, resolved_by=(at.user or "?") if event.on else "")
-    _put(refs, pull, at, comments=_replaced(pull, resolved))
+    _put(refs, pull, at, comments=_replace_comment(pull, resolved))
     return found.id
 
 
@@ -194,7 +194,7 @@ def _comment(pull: PullState, id: str) -> CommentState:
     raise NotFound(f"pull request {pull.id} has no comment {id!r}")
 
 
-def _replaced(pull: PullState, comment: CommentState) -> tuple[CommentState, ...]:
+def _replace_comment(pull: PullState, comment: CommentState) -> tuple[CommentState, ...]:
     return tuple(comment if each.id == comment.id else each for each in pull.comments)
 
 

@@ -39,7 +39,7 @@ from lochan.formats.run import RunRef
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition, StatePart
 from lochan.versioning.repositories import FILES, POOL
-from lochan.versioning.state.branch import DumpedBranch, DumpedStash, loaded
+from lochan.versioning.state.branch import DumpedBranch, DumpedStash, load_branch
 from lochan.versioning.state.collection import LINK, DumpedCollection
 from lochan.versioning.state.commits import CommitColumns
 from lochan.versioning.state.guard import RULES_2, RULES_3, DumpedGuard
@@ -100,9 +100,9 @@ def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
     refs.commit_table.load(state.commits)
     for name, commit_id in state.tags:
         refs.tag_table.put(name, commit_id)
-    for branch in map(loaded, state.branches):
+    for branch in map(load_branch, state.branches):
         refs.branch_table.put(branch.name, branch)
-    for branch in map(loaded, state.deleted):
+    for branch in map(load_branch, state.deleted):
         refs.deleted_table.put((branch.name, branch.incarnation), branch)
     refs.guard.load(state.guard)
     refs.collection.load(state.collection)

@@ -195,7 +195,7 @@ class Workspaces(FoldTables):
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
     def dump(self) -> DumpedWorkspaces:
-        return DumpedWorkspaces([_dumped(each) for each in self.all()], dict(self._closed.items()))
+        return DumpedWorkspaces([_dump(each) for each in self.all()], dict(self._closed.items()))
 
     def load(self, dumped: DumpedWorkspaces) -> None:
         for each in dumped.open:
@@ -209,7 +209,7 @@ class Workspaces(FoldTables):
 DROPPED = "dropped"
 
 
-def _dumped(one: WorkspaceState) -> DumpedWorkspace:
+def _dump(one: WorkspaceState) -> DumpedWorkspace:
     return DumpedWorkspace(
         one.id,
         one.branch,

@@ -25,7 +25,7 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
 from lochan.journal.keys import KeyedActor, without_key
-from lochan.staging.merge import merged as newest
+from lochan.staging.merge import merge_tables as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
 from lochan.tree.merge import MergeResult
@@ -92,13 +92,13 @@ async def commit(
     except Refused as refused:
         if not key:
             raise
-        id = await _asked_before(repository, refused, actor, key, fingerprint)
+        id = await _earlier_result(repository, refused, actor, key, fingerprint)
     fp("workspace.landed")
     await _lock(repository, workspace, id)
     return id, repository.folded().commit(id)
 
 
-async def _asked_before(
+async def _earlier_result(
     repository: OpenRepository, refused: Refused, actor: Actor, key: str, fingerprint: bytes
 ) -> str:
     """The journal looks a key up before it decides anything: it returns what was done under the key, or raises

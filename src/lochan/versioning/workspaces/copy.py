@@ -118,7 +118,7 @@ async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at
     if not named:
         return
     await check_present(target.repository.reader.head, table_of(await target.repository.places.place_all(named)))
-    workspace = await write.named(target.repository, target.ref)
+    workspace = await write.workspace_id(target.repository, target.ref)
     if workspace:
         await write.stage(target.repository, workspace, named, actor=target.actor, read_at=read_at)
     else:

@@ -22,7 +22,7 @@ from lochan.concurrency import map_concurrently
 from lochan.errors import ConcurrentCommit, Invalid, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.formats.entry_table import as_batch
-from lochan.store.disk import translated
+from lochan.store.disk import translate_errors
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.stat_tables import table_of_stats
 from lochan.store.threads import Threads
@@ -117,7 +117,7 @@ class WorkspaceFolder:
         """In path order. No list is empty. The paths are those on the store."""
         batch: list[Stat] = []
         least = self.root + after
-        async for stat in self._store.list(self.root + prefix, self.root + _shortened(after)):
+        async for stat in self._store.list(self.root + prefix, self.root + _shorten(after)):
             if stat.path > least:
                 batch.append(stat)
             if len(batch) == _BATCH:
@@ -139,7 +139,7 @@ class WorkspaceFolder:
         return [stat for stat in batch if stat.path not in found]
 
 
-def _shortened(after: str) -> str:
+def _shorten(after: str) -> str:
     """A caller that skips a folder appends a great many of the last character: too many for the name of a file."""
     return after.rstrip(_LAST) + _LAST if after.endswith(_LAST) else after
 
@@ -228,7 +228,7 @@ class _Disk:
         self._synced: set[str] = set()
 
     def make_durable(self, file: str) -> None:
-        with translated(file):
+        with translate_errors(file):
             try:
                 _sync(file)
                 folder = os.path.dirname(file)  # noqa: PTH120

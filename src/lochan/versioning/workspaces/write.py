@@ -31,11 +31,11 @@ from lochan.versioning.state.workspaces import WorkspaceState
 _TAIL_BYTES = 4
 
 
-async def _opened_first(repository: OpenRepository, before: CarriedOut) -> WorkspaceState:
+async def _earlier_workspace(repository: OpenRepository, before: CarriedOut) -> WorkspaceState:
     return repository.folded().workspaces.get(before.result)
 
 
-@once(_opened_first)
+@once(_earlier_workspace)
 async def open_workspace(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> WorkspaceState:
     """Opens a workspace on the current head of the branch. Raises NotFound."""
     tail = repository.ids.put_id()[:_TAIL_BYTES].hex()
@@ -50,7 +50,7 @@ async def find(repository: OpenRepository, id: str) -> WorkspaceState:
     return refs.workspaces.get(id)
 
 
-async def opened(repository: OpenRepository, branch: str = "") -> list[WorkspaceState]:
+async def open_workspaces(repository: OpenRepository, branch: str = "") -> list[WorkspaceState]:
     """The open workspaces of one branch or of all, oldest first."""
     refs, _ = await repository.refs()
     return [each for each in refs.workspaces.all() if branch in ("", each.branch)]
@@ -112,7 +112,7 @@ async def put(
     return entry
 
 
-async def named(repository: OpenRepository, ref: str) -> str:
+async def workspace_id(repository: OpenRepository, ref: str) -> str:
     """The id of the workspace that a ref names. Empty for a branch, whether it exists or not."""
     if "+" not in ref:
         return ""
@@ -195,7 +195,7 @@ async def _put_file(
         if streams is None:
             return None
         fresh = repository.bodies.address(body.path, mint)
-        address, size = await streams.put_stream_if_absent(file, fresh, _verified(_pieces(cutter), feed, body))
+        address, size = await streams.put_stream_if_absent(file, fresh, _verify_digest(_pieces(cutter), feed, body))
     return body.entry([Block(address, 0, size, sha256.digest())], repository.clock.wall())
 
 
@@ -215,7 +215,7 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: I
     return True
 
 
-async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
+async def _verify_digest(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
     """Raises BadDigest before the last piece, so before the store has anything."""
     async for chunk in chunks:
         await feed.add(chunk)

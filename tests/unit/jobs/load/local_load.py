@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
 from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
-from lochan.jobs.load.load import LoadPlan, LoadWork, cut, load_part, load_splits, loaded_of, planned
+from lochan.jobs.load.load import LoadPlan, LoadWork, cut, load_commit, load_part, load_splits, plan_load
 from lochan.jobs.load.sizes import LoadSizes
 from lochan.jobs.load.survey import survey
 from lochan.jobs.messages import TaskMessage
@@ -29,10 +29,10 @@ async def load_here(
     how = how or LoaderOptions()
     target = await pool.target()
     messages = await asyncio.to_thread(
-        lambda: played(planned(survey(files, how.format, run_here), target, how, cutting, parallel=2, run=run_here))
+        lambda: played(plan_load(survey(files, how.format, run_here), target, how, cutting, parallel=2, run=run_here))
     )
     landed = await land(pool.repository, "main", messages, actor=ANN)
-    return loaded_of(landed, how)
+    return load_commit(landed, how)
 
 
 def run_here(work: Callable[[Iterable[bytes]], Iterator[bytes]], tasks: Sequence[bytes]) -> list[bytes]:

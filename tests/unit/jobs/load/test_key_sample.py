@@ -18,8 +18,8 @@ from lochan.errors import Invalid
 from lochan.jobs.load.file_splits import splits_of
 from lochan.jobs.load.files import File, SurveyedFile, local_file
 from lochan.jobs.load.key_ranges import bounds_of, size_of
-from lochan.jobs.load.key_sample import KeySampler, sample_tasks, sampled, shared_out
-from lochan.jobs.load.load import LoadPlan, cut, planned
+from lochan.jobs.load.key_sample import KeySampler, sample_tasks, split_tasks, take_samples
+from lochan.jobs.load.load import LoadPlan, cut, plan_load
 from lochan.jobs.load.positions import SPLITS_MAX, check_count
 from lochan.jobs.load.shuffle import Received
 from lochan.jobs.load.sizes import LoadSizes
@@ -90,7 +90,7 @@ def target(key: str = "k") -> PoolTarget:
 
 def plan_of(files: list[File]) -> LoadPlan:
     sizes = LoadSizes(part_bytes=ROWS * ROW_BYTES // PARTS, split_bytes=50_000)
-    return planned(survey(files, None, run_here), target(), LoaderOptions(), sizes, parallel=1, run=run_here)
+    return plan_load(survey(files, None, run_here), target(), LoaderOptions(), sizes, parallel=1, run=run_here)
 
 
 def rows_by_part(plan: LoadPlan) -> list[int]:
@@ -152,7 +152,7 @@ def test_spots_are_equally_far_apart_and_few_files_are_opened_for_them() -> None
     tasks = sample_tasks(splits, 64)
     assert len(tasks) == 64 and all(len(task.spots) == 1 for task in tasks)
     assert len(sample_tasks(splits, 10_000)) == 1_000
-    assert len(shared_out(sample_tasks(splits, 10_000))) == 40
+    assert len(split_tasks(sample_tasks(splits, 10_000))) == 40
     assert sum(len(task.spots) for task in sample_tasks(splits, 10_000)) == 10_000
 
 
@@ -167,7 +167,7 @@ def test_files_without_a_spot_are_never_opened(tmp_path: Path) -> None:
         for number, seen in enumerate(files)
     ]
     sampler = KeySampler((), parse(["k"]), LoaderOptions(), 64 << 20)
-    found = sampled(sampler, splits_of(there, 10_000), 64, run_here)
+    found = take_samples(sampler, splits_of(there, 10_000), 64, run_here)
     assert sum(found.values()) == pytest.approx(1_000_000)
 
 

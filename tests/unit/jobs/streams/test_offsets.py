@@ -4,7 +4,7 @@ import pytest
 
 from lochan.errors import Corrupt
 from lochan.formats.commit import Commit
-from lochan.jobs.job_commit import BATCH, JOB, found_again
+from lochan.jobs.job_commit import BATCH, JOB, find_commit
 from lochan.jobs.streams.kafka import OFFSETS, StreamPosition, decode_offsets, encode_offsets, newest
 
 
@@ -67,7 +67,7 @@ def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: Strea
     commits["merged"] = new_commit(("2", f"d{theirs[-1]}") if theirs else ("2",), 9, {})
     found = newest(commits.__getitem__, "merged", "a")
     assert found == expected
-    assert found_again(commits.__getitem__, "merged", found.next("a")) is None
+    assert find_commit(commits.__getitem__, "merged", found.next("a")) is None
 
 
 def test_both_sides_of_a_merge_have_read_on() -> None:
@@ -75,12 +75,12 @@ def test_both_sides_of_a_merge_have_read_on() -> None:
     commits |= {"d": new_commit(("1",), 2, of("a", 1, offsets(70))), "merged": new_commit(("3", "d"), 4, {})}
     found = newest(commits.__getitem__, "merged", "a")
     assert found.batch == 2
-    assert found_again(commits.__getitem__, "merged", found.next("a")) is None
+    assert find_commit(commits.__getitem__, "merged", found.next("a")) is None
 
 
 def test_a_batch_that_another_has_landed_is_found() -> None:
     commits = history({}, of("a", 0, "{}"), of("a", 1, "{}"))
     behind = newest(commits.__getitem__, "1", "a")
-    assert found_again(commits.__getitem__, "2", behind.next("a")) == "2"
-    assert found_again(commits.__getitem__, "1", behind.next("a")) is None
-    assert found_again(commits.__getitem__, "2", newest(commits.__getitem__, "2", "a").next("a")) is None
+    assert find_commit(commits.__getitem__, "2", behind.next("a")) == "2"
+    assert find_commit(commits.__getitem__, "1", behind.next("a")) is None
+    assert find_commit(commits.__getitem__, "2", newest(commits.__getitem__, "2", "a").next("a")) is None

@@ -54,8 +54,8 @@ def test_spark(query: str, parts: list[str]) -> None:
 
 
 def test_texts_are_quoted() -> None:
-    assert duckdb_text.quoted("it's\0") == "('it''s' || CHR(0) || '')"
-    assert spark_words.quoted("it's \\d") == "'it\\'s \\\\d'"
+    assert duckdb_text.quote_text("it's\0") == "('it''s' || CHR(0) || '')"
+    assert spark_words.quote_text("it's \\d") == "'it\\'s \\\\d'"
     assert like_pattern("5%_\\") == "%5\\%\\_\\\\%"
     assert folds_alike("error") and not folds_alike("kind") and not folds_alike("é")
     assert render(neutral("json_get", neutral("list_of"), options=("a.b", -1)), "duckdb").count('$."a.b"[#-1]') == 1

@@ -8,7 +8,7 @@ import pytest
 from lochan.engines.spark.frames.typed_columns import arrow, arrow_schema
 from lochan.errors import Refused
 from lochan.query.output.columns import Column, TimeFormat
-from lochan.query.output.typed import typed
+from lochan.query.output.typed import typed_batch
 
 NUMBER = Column({"object": ""}, members=(("id", Column({"int": "i", "float": "f"}, "missing")),))
 
@@ -19,13 +19,13 @@ def batch(*ints: int | None) -> pa.RecordBatch:
 
 
 def test_ints_that_doubles_are_exactly() -> None:
-    assert typed(batch(1, None, 2**53, 2**60), NUMBER)["id"].to_pylist() == [1.0, 0.5, 2.0**53, 2.0**60]
+    assert typed_batch(batch(1, None, 2**53, 2**60), NUMBER)["id"].to_pylist() == [1.0, 0.5, 2.0**53, 2.0**60]
 
 
 @pytest.mark.parametrize("whole", [2**53 + 1, 2**63 - 1, -(2**53) - 1])
 def test_an_int_that_no_double_is(whole: int) -> None:
     with pytest.raises(Refused, match=f"`id` holds ints beside floats.*{whole}"):
-        typed(batch(1, None, whole), NUMBER)
+        typed_batch(batch(1, None, whole), NUMBER)
 
 
 def test_a_day_inside_of_an_object_is_a_day() -> None:

@@ -17,7 +17,7 @@ from lochan.pools import keys
 from lochan.pools.facts import ColumnFacts, Facts, ShapeFacts, to_metadata
 from lochan.pools.kinds import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Alternate, Layout, Member, column_type, lay_out
-from lochan.pools.shape import Array, Object, Type, kind_of, numbered
+from lochan.pools.shape import Array, Object, Type, kind_of, number_shapes
 from lochan.pools.shape import type_of as shape_of
 from lochan.pools.snapshot import Owner, Snapshot
 
@@ -35,7 +35,7 @@ def snapshot(folder: Path, *objects: Sequence[Row], settings: PoolSettings = BY_
 
 def write(folder: Path, id: str, rows: Sequence[Row], settings: PoolSettings) -> Entry:
     shapes = [shape_of(dict(row)) for row in rows]
-    dictionary = numbered(shape for shape in shapes if isinstance(shape, Object))
+    dictionary = number_shapes(shape for shape in shapes if isinstance(shape, Object))
     layout = lay_out(dictionary.values(), [key.path for key in settings.keys])
     table = _table(rows, [next(n for n, each in dictionary.items() if each == shape) for shape in shapes], layout)
     pq.write_table(table, folder / id)

@@ -4,11 +4,11 @@ import pytest
 from sqlglot import exp
 
 from lochan.query.errors import QueryError
-from lochan.query.sql.parse import parsed
+from lochan.query.sql.parse import parse_query
 
 
 def tables(text: str) -> list[str]:
-    _, tree = parsed(text)
+    _, tree = parse_query(text)
     return sorted(table.name for table in tree.find_all(exp.Table))
 
 
@@ -33,14 +33,14 @@ def test_a_name_with_dashes_is_a_table_s(text: str, names: list[str]) -> None:
 
 def test_a_difference_stays_one() -> None:
     text = "select extract(epoch from a-b), c-d from my-pool where e is distinct from f-g"
-    _, tree = parsed(text)
+    _, tree = parse_query(text)
     assert sorted(each.sql() for each in tree.find_all(exp.Sub)) == ["a - b", "c - d", "f - g"]
     assert tables(text) == ["my-pool"]
 
 
 def test_places_are_those_of_the_text() -> None:
     with pytest.raises(QueryError) as caught:
-        parsed("select * from my-pool, other-pool where )")
+        parse_query("select * from my-pool, other-pool where )")
     assert (caught.value.start, caught.value.message) == (40, "something is missing after `)`")
     with pytest.raises(QueryError, match="`-` was not expected here"):
-        parsed("select * from a - b")
+        parse_query("select * from a - b")

@@ -3,7 +3,7 @@
 import pytest
 
 from lochan.server.api.errors import HttpError
-from lochan.server.api.query_request import accepted
+from lochan.server.api.query_request import accepted_form
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ from lochan.server.api.query_request import accepted
     ],
 )
 def test_the_best_of_those_there_are(header: str, form: str) -> None:
-    assert accepted(header).name == form
+    assert accepted_form(header).name == form
 
 
 @pytest.mark.parametrize("header", ["image/png", "text/csv;q=0", "json", "application", ","])
 def test_none_of_those_there_are(header: str) -> None:
     with pytest.raises(HttpError) as refused:
-        accepted(header)
+        accepted_form(header)
     assert refused.value.status == 406

@@ -14,7 +14,7 @@ from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.api.errors import HttpError
 from lochan.server.api.queries import Queries
-from lochan.server.api.query_request import QueryBody, accepted, check_request
+from lochan.server.api.query_request import QueryBody, accepted_form, check_request
 from lochan.server.api.query_run import CANCELLED, WAITING, QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
@@ -59,7 +59,7 @@ async def until(test: Callable[[], bool]) -> None:
 async def playing(queries: Queries) -> None:
     def begin(user: str) -> QueryRun:
         caller = Caller(user, "api", "", SystemClock().boot())
-        return queries.begin(caller, check_request(QueryBody(query="from pool"), SETTINGS), accepted(""))
+        return queries.begin(caller, check_request(QueryBody(query="from pool"), SETTINGS), accepted_form(""))
 
     first, second = begin("ann"), begin("ann")
     with pytest.raises(HttpError, match="1 waiting queries per user is the most"):

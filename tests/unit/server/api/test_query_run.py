@@ -7,12 +7,12 @@ import pytest
 
 from lochan.api.wrappers.records import Caller
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.limits import Cancelled, cancelled
+from lochan.engines.duckdb.limits import Cancelled, cancelled_error
 from lochan.errors import Invalid, NotFound
 from lochan.query.ast import Span
 from lochan.query.errors import QueryError
 from lochan.server.api.errors import status_of
-from lochan.server.api.query_request import QueryBody, accepted, check_request
+from lochan.server.api.query_request import QueryBody, accepted_form, check_request
 from lochan.server.api.query_run import QueryRun
 from lochan.server.settings import QuerySettings
 from tests.run import run
@@ -21,7 +21,7 @@ from tests.run import run
 def running() -> QueryRun:
     clock = SystemClock()
     request = check_request(QueryBody(query="from logs"), QuerySettings())
-    return QueryRun("id", Caller("ada", "api", "here:1", clock.boot()), request, accepted(""), clock)
+    return QueryRun("id", Caller("ada", "api", "here:1", clock.boot()), request, accepted_form(""), clock)
 
 
 def test_cancelling_does_not_cut_short_an_ended_query() -> None:
@@ -47,7 +47,7 @@ def test_one_that_is_cancelled_while_it_waits_for_its_client() -> None:
                 while True:
                     query.put(b"x")
             except Exception:
-                query.ends(cancelled())
+                query.ends(cancelled_error())
 
         thread = threading.Thread(target=make)
         thread.start()

@@ -17,14 +17,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from lochan.server.gateway.wire.addressing import addressed
+from lochan.server.gateway.wire.addressing import parse_address
 from lochan.server.gateway.wire.body import ChunkedBody, PlainBody, chunked_body
 from lochan.server.gateway.wire.checksums import HASHERS, declared_checksum, refuse_other
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.post_policy import post_claimed, post_form
-from lochan.server.gateway.wire.signed_request import SignedRequest, joined
+from lochan.server.gateway.wire.signed_request import SignedRequest, join_headers
 from lochan.server.gateway.wire.xml_out import error
 from tests.unit.server.wire.signers import REALM, authenticate, secrets
 
@@ -104,8 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _seen(self, data: bytes) -> Seen:
         path, _, query = self.path.partition("?")
-        headers = joined(self.headers.items())
-        place = addressed(headers["host"], path, self.own_domains)
+        headers = join_headers(self.headers.items())
+        place = parse_address(headers["host"], path, self.own_domains)
         if self.command == "POST" and not query:
             return self._form(data, place.bucket)
         request = SignedRequest(

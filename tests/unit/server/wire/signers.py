@@ -11,7 +11,7 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lochan.server.gateway.authentication import claimed
+from lochan.server.gateway.authentication import read_claim
 from lochan.server.gateway.wire.identity import Identity, Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 
@@ -105,5 +105,5 @@ def authenticate(
     request: SignedRequest, realm: Realm, secrets: Callable[[str], str | None], now: float
 ) -> Identity | None:
     """Authenticates in one step, as a server does. None is an anonymous request."""
-    claim = claimed(request, realm, now)
+    claim = read_claim(request, realm, now)
     return None if claim is None else claim.verify(secrets(claim.access_key_id))

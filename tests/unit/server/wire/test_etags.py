@@ -2,7 +2,7 @@
 
 from hashlib import md5
 
-from lochan.server.gateway.wire.header_values import quoted, unquoted
+from lochan.server.gateway.wire.header_values import quote_etag, unquote_etag
 from lochan.versioning.uploads import multipart_etag
 
 
@@ -14,5 +14,5 @@ def test_the_tag_of_parts_is_the_md5_of_their_md5s() -> None:
 
 
 def test_quotes_come_and_go() -> None:
-    assert quoted("a") == '"a"'
-    assert [unquoted(text) for text in ('"a"', "a", ' "a" ', '"', '""', '"a')] == ["a", "a", "a", '"', "", '"a']
+    assert quote_etag("a") == '"a"'
+    assert [unquote_etag(text) for text in ('"a"', "a", ' "a" ', '"', '""', '"a')] == ["a", "a", "a", '"', "", '"a']

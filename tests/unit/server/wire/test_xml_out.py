@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lochan.server.gateway.wire import xml_listings, xml_out, xml_uploads
 from lochan.server.gateway.wire.errors import CODES, S3Error
 from lochan.server.gateway.wire.xml_listings import Content, Listing, ListingColumns, S3Owner
-from lochan.server.gateway.wire.xml_out import escaped, url_encoded
+from lochan.server.gateway.wire.xml_out import escape, url_encode
 from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
 
 MODEL = ServiceModel(Loader().load_service_model("s3", "service-2"))
@@ -112,10 +112,10 @@ def test_plain_listings_hold_what_xml_can(key: str) -> None:
 
 @pytest.mark.parametrize("bad", ["\x00", "\x01", "\x0b", "\x1f", "\ufffe", "\uffff"])
 def test_what_xml_cannot_hold_is_a_reference_as_in_s3_and_never_another_key(bad: str) -> None:
-    assert escaped(f"a{bad}b") == f"a&#{ord(bad)};b"
+    assert escape(f"a{bad}b") == f"a&#{ord(bad)};b"
     with pytest.raises(ElementTree.ParseError):
         ElementTree.fromstring(xml_listings.list_objects(listing(contents=[Content(bad, AT, "e", 1)]), "", None))
-    assert unquote(url_encoded(bad)) == bad
+    assert unquote(url_encode(bad)) == bad
 
 
 _NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -148,31 +148,31 @@ def test_columns_and_rows_make_the_same_page(
 
 
 def test_deletions() -> None:
-    body = xml_out.deleted(
+    body = xml_out.delete_result(
         [xml_out.DeletedKey(NASTY), xml_out.DeletedKey("v", "null")],
         [xml_out.UndeletedKey("x<", "AccessDenied", "no & no")],
     )
     found = read("DeleteObjects", body)
     assert found["Deleted"] == [{"Key": NASTY}, {"Key": "v", "VersionId": "null"}]
     assert found["Errors"] == [{"Key": "x<", "Code": "AccessDenied", "Message": "no & no"}]
-    assert b"Deleted" not in xml_out.deleted([], [])
+    assert b"Deleted" not in xml_out.delete_result([], [])
 
 
 def test_an_upload_from_its_beginning_to_its_end() -> None:
-    begun = read("CreateMultipartUpload", xml_uploads.initiated("repo", NASTY, "u&1"))
+    begun = read("CreateMultipartUpload", xml_uploads.initiate_result("repo", NASTY, "u&1"))
     assert (begun["Bucket"], begun["Key"], begun["UploadId"]) == ("repo", NASTY, "u&1")
     done = read(
         "CompleteMultipartUpload",
-        xml_uploads.completed("http://h/repo/k?a&b", "repo", NASTY, "e-2", {"CRC32": "AAAAAA=="}, "FULL_OBJECT"),
+        xml_uploads.complete_result("http://h/repo/k?a&b", "repo", NASTY, "e-2", {"CRC32": "AAAAAA=="}, "FULL_OBJECT"),
     )
     assert (done["ETag"], done["ChecksumCRC32"], done["ChecksumType"]) == ('"e-2"', "AAAAAA==", "FULL_OBJECT")
     assert done["Location"] == "http://h/repo/k?a&b" and done["Key"] == NASTY
 
 
 def test_copies() -> None:
-    copied = read("CopyObject", xml_uploads.copied("e", AT, {"SHA1": "x"}))["CopyObjectResult"]
+    copied = read("CopyObject", xml_uploads.copy_result("e", AT, {"SHA1": "x"}))["CopyObjectResult"]
     assert (copied["ETag"], copied["ChecksumSHA1"], copied["LastModified"].year) == ('"e"', "x", 2023)
-    part = read("UploadPartCopy", xml_uploads.copied("e", AT, of_part=True))["CopyPartResult"]
+    part = read("UploadPartCopy", xml_uploads.copy_result("e", AT, of_part=True))["CopyPartResult"]
     assert part["ETag"] == '"e"'
 
 

@@ -211,7 +211,9 @@ class CsvTable:
         left = {name: first[name][1:] for name in names if not found[name]}
         found |= {name: kinds for name, kinds in self._kinds(left, _TABLE).items() if kinds}
         known = {_column(at): [column.kind] for at, column in enumerate(columns) if column.kind in _KINDS}
-        return ", ".join(_typed(_column(at), {**known, **found}.get(_column(at), ())) for at in range(len(columns)))
+        return ", ".join(
+            _typed_column(_column(at), {**known, **found}.get(_column(at), ())) for at in range(len(columns))
+        )
 
     def _kinds(self, possible: Mapping[str, Sequence[str]], rows: str) -> dict[str, list[str]]:
         """Which of the possible kinds all of these rows have. A column without values has any of them."""
@@ -254,7 +256,7 @@ def _is_large_int(column: str) -> str:
     return f"abs(({whole})::HUGEINT) > {_EXACT_INT}"
 
 
-def _typed(column: str, kinds: Sequence[str]) -> str:
+def _typed_column(column: str, kinds: Sequence[str]) -> str:
     if not kinds or len(kinds) == len(_KINDS):  # a text, or no value at all
         return column
     if kinds[0] == BOOL:

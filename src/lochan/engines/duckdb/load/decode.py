@@ -21,7 +21,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of_time, shown
+from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled_error, format_size, out_of_time
 from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.errors import Invalid, LochanError
@@ -67,7 +67,7 @@ def decoded_chunks(
 ) -> Generator[pa.RecordBatch | list[Row], None, None]:
     """Reads a file on this machine's disk, in a binary format. Cancelling the session ends it. Raises Invalid,
     LimitReached."""
-    with _scratch(folder) as room, _opened(input.file) as (file, size):
+    with _scratch(folder) as room, _open(input.file) as (file, size):
         request = DecodeRequest(
             CHUNKS,
             _process_limits(options.limits, size, options.unpacked_bytes_max),
@@ -106,7 +106,7 @@ def _scratch(folder: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[tuple[int, int]]:
+def _open(path: str) -> Iterator[tuple[int, int]]:
     """The file, opened for reading only, and its size."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -160,7 +160,7 @@ class DecodedFiles:
     def take(self, name: str, path: Path, columns: pa.RecordBatch | None = None) -> None:
         """Takes all rows of that file, and adds the values of `columns`, a batch of one row, to each. Raises Invalid,
         LimitReached."""
-        with _opened(str(path)) as (file, size):
+        with _open(str(path)) as (file, size):
             self._conversation.name = name
             self._conversation.send_file(file, size, columns)
         if self._conversation.receive().kind != messages.TAKEN:
@@ -250,12 +250,12 @@ class _Conversation:
         try:
             message = self._decoder.receive(MESSAGE_BYTES_MAX)
         except DecoderKilled:
-            raise self._why or (self._session and self._session.why) or cancelled() from None
+            raise self._why or (self._session and self._session.why) or cancelled_error() from None
         except DecoderDied as died:
             raise self._explained(died) from None
         except TooLong:
             raise LimitReached(
-                f"{self.name}: a row of more than {shown(MESSAGE_BYTES_MAX)}", hint="check the file"
+                f"{self.name}: a row of more than {format_size(MESSAGE_BYTES_MAX)}", hint="check the file"
             ) from None
         if message.kind == messages.ERROR:
             raise self._failed(message)
@@ -294,7 +294,7 @@ class _Conversation:
         if died.crashed:
             return Invalid(
                 f"{self.name}: it cannot be read: its decoder has crashed ({died.name}), so the file is damaged, "
-                f"or needs far more than {shown(self._memory)} of memory",
+                f"or needs far more than {format_size(self._memory)} of memory",
                 hint=_HINT,
             )
         what = "processor time" if died.signal == signal.SIGXCPU else "memory"

@@ -20,7 +20,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.limits import LimitReached, Limits, shown
+from lochan.engines.duckdb.limits import LimitReached, Limits, format_size
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import (
@@ -150,7 +150,7 @@ class _Job:
         if isinstance(error, LochanError):
             return Failure(messages.WRONG, error.message, error.hint)
         if isinstance(error, MemoryError | duckdb.OutOfMemoryException) or "bad_alloc" in str(error):
-            memory = shown(self._request.memory_bytes)
+            memory = format_size(self._request.memory_bytes)
             return Failure(messages.LIMIT, f"{self._name}: reading it takes more than its {memory} of memory")
         if isinstance(error, RecursionError):
             return Failure(messages.WRONG, f"{self._name}: it is nested too deeply")

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import FOOTER, shapes_text
 from lochan.engines.duckdb.load.shape_inference import InferredRow
-from lochan.engines.duckdb.load.statistics import bounded, footer_facts, strings_at
+from lochan.engines.duckdb.load.statistics import footer_facts, strings_at, with_bounds
 from lochan.formats.pool_settings import Path, PoolSettings
 from lochan.pools import keys, times
 from lochan.pools.facts import ColumnFacts, Facts, ShapeFacts
@@ -72,7 +72,7 @@ def direct_object(rows: Sequence[InferredRow], settings: PoolSettings) -> Direct
         return None
     data = _file(table, shapes)
     found = footer_facts(pq.read_metadata(pa.BufferReader(data)), arrangement.layout, shapes, paths)
-    columns = tuple(_bounded(each, table) for each in found.values())
+    columns = tuple(_add_bounds(each, table) for each in found.values())
     facts = Facts(
         rows=len(rows),
         keyless=ordered.keyless,
@@ -148,7 +148,7 @@ def _in_order(rows: Sequence[InferredRow], settings: PoolSettings) -> _Ordered |
             least = min(least or key, key)
             greatest = max(greatest, key)
     order = sorted(range(len(rows)), key=encoded.__getitem__)
-    return _Ordered([rows[number] for number in order], keyless, keys.shortened(keys.Span(least, greatest)))
+    return _Ordered([rows[number] for number in order], keyless, keys.shorten_span(keys.Span(least, greatest)))
 
 
 def _key_value(row: InferredRow, path: Path) -> Any:
@@ -195,7 +195,7 @@ def _file(table: pa.Table, shapes: Sequence[ShapeFacts]) -> bytes:
     return data
 
 
-def _bounded(facts: ColumnFacts, table: pa.Table) -> ColumnFacts:
+def _add_bounds(facts: ColumnFacts, table: pa.Table) -> ColumnFacts:
     """With bounds of texts that are too long for the footer."""
     if facts.kind != STRING or facts.least is not None or not facts.present:
         return facts
@@ -203,7 +203,7 @@ def _bounded(facts: ColumnFacts, table: pa.Table) -> ColumnFacts:
     for name in facts.path[1:]:
         column = column.field(name)
     ends = pc.min_max(column).as_py()
-    return bounded(facts, ends["min"], ends["max"])
+    return with_bounds(facts, ends["min"], ends["max"])
 
 
 def _columns(members: Iterable[Member], above: _Place) -> Iterator[tuple[str, pa.Array]]:

@@ -92,7 +92,7 @@ class Order:
 
     def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
         """The span of the keys of all rows between the first and the last one."""
-        return keys.shortened(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
+        return keys.shorten_span(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
 
     def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
         """Ends before a part that may not be a scalar, because the engine may write its text differently."""
@@ -126,12 +126,12 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
         return {JSON: _text(layout, path, shapes)}, ""
     members, of = layout.members, ""
     for name in path[:-1]:
-        member = _named(members, name)
+        member = _find_member(members, name)
         inner = member.alternate(OBJECT) if member else None
         if inner is None:
             return {}, ""
         members, of = inner.members, f"{of}{name_sql(inner.column)}."
-    found = _named(members, path[-1])
+    found = _find_member(members, path[-1])
     if found is None:
         return {}, ""
     kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in COMPOSITE}
@@ -190,5 +190,5 @@ def text_column(path: Path) -> str:
     return f"#key.{'.'.join(path)}"
 
 
-def _named(members: Iterable[Member], name: str) -> Member | None:
+def _find_member(members: Iterable[Member], name: str) -> Member | None:
     return next((each for each in members if each.name == name), None)

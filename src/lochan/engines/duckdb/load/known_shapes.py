@@ -16,7 +16,7 @@ from lochan.engines.duckdb.load.shape_proof import Style
 from lochan.formats.pool_settings import Path
 from lochan.pools.kinds import JSON, OBJECT
 from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
-from lochan.pools.nullable_shapes import joined
+from lochan.pools.nullable_shapes import join_shapes
 from lochan.pools.shape import Object, encode, shape_id
 
 _BYTES_MAX = 4 << 20  # of all encoded shapes together, which are in every entry
@@ -70,7 +70,7 @@ class KnownShapes:
         return {shape: self.columns[shape] for shape in shapes}
 
     def _meet(self, fresh: Sequence[Object]) -> None:
-        into = joined([*self._current, *fresh])
+        into = join_shapes([*self._current, *fresh])
         narrower = {shape: wider for shape, wider in into.items() if wider != shape}
         candidates = [shape for shape in dict.fromkeys(into[each] for each in fresh) if shape not in self._current]
         grown = {into[shape] for shape in self._current}

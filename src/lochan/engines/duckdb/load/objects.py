@@ -156,7 +156,7 @@ class Objects:
         if count < 2 or not by:
             return [name]
         plain = order.plain_column()
-        value, written = (sort_key(by), blob_sql) if plain is None else _compared(*plain)
+        value, written = (sort_key(by), blob_sql) if plain is None else _comparison(*plain)
         sample = f"(SELECT {value} AS k FROM {name} USING SAMPLE {_SAMPLE_ROWS} ROWS)"
         cuts = ", ".join(f"{number / count}" for number in range(1, count))
         ((bounds,),) = self._session.execute(f"SELECT quantile_disc(k, [{cuts}]) FROM {sample} WHERE k IS NOT NULL")
@@ -202,16 +202,16 @@ def _size(shapes: tuple[ShapeFacts, ...]) -> int:
 
 def sort_key(by: Sequence[str]) -> str:
     """SQL for bytes that compare as rows do in the order of these terms, in any process."""
-    return f"create_sort_key({', '.join(map(_sorted_by, by))})"
+    return f"create_sort_key({', '.join(map(_sort_term, by))})"
 
 
-def _sorted_by(term: str) -> str:
+def _sort_term(term: str) -> str:
     sql, _, nulls = term.rpartition(" NULLS ")
     value, _, way = sql.rpartition(" ")
     return f"{value}, '{way} NULLS {nulls}'"
 
 
-def _compared(kind: str, column: str) -> tuple[str, Callable[[Any], str]]:
+def _comparison(kind: str, column: str) -> tuple[str, Callable[[Any], str]]:
     """For a plain column: the SQL of its value, and how a value is written in SQL."""
     if kind == STRING:
         return f"encode({column})", lambda value: f"decode({blob_sql(value)})"

@@ -35,7 +35,7 @@ class ProvenFamilies(NamedTuple):
                 masks |= {shape: (len(proofs), *family.masks(shape)) for shape in family.shapes}
                 proofs.append(found)
         words = max((len(each.masks) for each in proofs), default=0)
-        return cls(tuple(proofs), {shape: _filled(mask, words + 1) for shape, mask in masks.items()})
+        return cls(tuple(proofs), {shape: _pad(mask, words + 1) for shape, mask in masks.items()})
 
     def rows(self, parsed: str, otherwise: str) -> str:
         """A query for the number and the parsed struct of each row, with the number of its shape: `otherwise` tells it
@@ -69,7 +69,7 @@ def _word(number: int) -> str:
     return f"word{number}"
 
 
-def _filled(mask: tuple[int, ...], size: int) -> tuple[int, ...]:
+def _pad(mask: tuple[int, ...], size: int) -> tuple[int, ...]:
     return mask + (0,) * (size - len(mask))
 
 

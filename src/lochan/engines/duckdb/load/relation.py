@@ -17,7 +17,7 @@ from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools.kinds import ARRAY, OBJECT
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, Layout, Member, column_type, columns
-from lochan.pools.nullable_shapes import has_column, joined
+from lochan.pools.nullable_shapes import has_column, join_shapes
 from lochan.pools.shape import Object, encode, sure
 
 Bare = Mapping[Path, Sequence[int]]
@@ -43,11 +43,11 @@ def relations(
     """`layout` is that of these shapes, all of which are known. Shapes that differ only by nulls are joined."""
     found = []
     arms = []
-    into = joined(shapes)
+    into = join_shapes(shapes)
     for table in tables:
         arm = _arm(table, layout, known, into)
         if arm is None:
-            own = joined(table.shapes)
+            own = join_shapes(table.shapes)
             alone = _arm(table, table.layout, known, own)
             assert alone is not None
             found.append(StagedRelation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
@@ -146,10 +146,10 @@ def _object(to: Alternate, source: Alternate, bare: Bare, of: str, path: Path) -
     there = [f"{value} IS NOT NULL"] if source.column else []
     if path in bare:
         there.append(f"{SHAPE_COLUMN} IN ({', '.join(map(str, bare[path]))})")
-    packed = ", ".join(_packed(each) for each in inner)
+    packed = ", ".join(_named_argument(each) for each in inner)
     return f"CASE WHEN {' OR '.join(there) or 'false'} THEN struct_pack({packed}) END"
 
 
-def _packed(value: str) -> str:
+def _named_argument(value: str) -> str:
     sql, _, name = value.rpartition(" AS ")
     return f"{name} := {sql}"

@@ -53,11 +53,11 @@ def sample(input: Input, format: str | None) -> list[Row]:
             case "lines":
                 return []
             case format:
-                return _decoded(input, stream, format)
+                return _decode_first(input, stream, format)
     return []
 
 
-def _decoded(input: Input, stream: UnpackedStream, format: str) -> list[Row]:
+def _decode_first(input: Input, stream: UnpackedStream, format: str) -> list[Row]:
     """The first rows that a decoder sends. Only the beginning of a stream is available."""
     from lochan.engines.duckdb.load.load import STANDARD
 

@@ -61,7 +61,7 @@ def families(shapes: Sequence[Object], styles: Mapping[Object, Style]) -> list[F
     for shape in by_size:
         style, own = styles.get(shape, Style()), _fields(shape)
         for number, family in enumerate(found):
-            merged = _merged(family.fields, own) if family.style == style else None
+            merged = _merge_fields(family.fields, own) if family.style == style else None
             if merged is not None:
                 found[number] = Family(merged, style, (*family.shapes, shape))
                 break
@@ -93,7 +93,7 @@ def _fields(shape: Object) -> tuple[FamilyField, ...]:
     )
 
 
-def _merged(left: Sequence[FamilyField], right: Sequence[FamilyField]) -> tuple[FamilyField, ...] | None:
+def _merge_fields(left: Sequence[FamilyField], right: Sequence[FamilyField]) -> tuple[FamilyField, ...] | None:
     """Returns None if a field has two kinds or another order, or if no column would tell that one is absent."""
     places = {field.name: number for number, field in enumerate(left)}
     made: list[FamilyField | None] = []
@@ -116,7 +116,7 @@ def _merged(left: Sequence[FamilyField], right: Sequence[FamilyField]) -> tuple[
 def _same(left: FamilyField, right: FamilyField) -> FamilyField | None:
     optional = left.optional or right.optional
     if left.members and right.members:
-        members = _merged(left.members, right.members)
+        members = _merge_fields(left.members, right.members)
         return None if members is None else FamilyField(left.name, NULL, members, optional)
     return left if left._replace(optional=False) == right._replace(optional=False) else None
 

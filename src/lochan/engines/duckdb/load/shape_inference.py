@@ -114,17 +114,17 @@ def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str,
         elif kind == JSON or (kind in (OBJECT, ARRAY) and member.alternate(kind) is None):
             made[name] = row_text(value)
         else:
-            made[name] = _named(value)
+            made[name] = _name_special(value)
     return made
 
 
-def _named(value: Any) -> Any:
+def _name_special(value: Any) -> Any:
     """JSON has no NaN and infinities. The engine reads them from a text where it expects a double."""
     match value:
         case float() if not isfinite(value):
             return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
         case list():
-            return [_named(each) for each in value]
+            return [_name_special(each) for each in value]
         case dict():
-            return {name: _named(each) for name, each in value.items()}
+            return {name: _name_special(each) for name, each in value.items()}
     return value

@@ -63,7 +63,7 @@ def proof(
         if check is not None:
             checks[shape] = f"CASE WHEN {check} THEN {shapes[shape]} END"
     there = {sql: {shape: _is_there(shape, path) for shape in checks} for path, sql in paths}
-    return _chosen(list(checks), checks, there) if checks else ""
+    return _choose_by_tests(list(checks), checks, there) if checks else ""
 
 
 def _is_there(shape: Object, path: Path) -> bool | None:
@@ -71,7 +71,7 @@ def _is_there(shape: Object, path: Path) -> bool | None:
     return None if may_be_null(shape, path) else kind_at(shape, path) not in (None, NULL)
 
 
-def _chosen(
+def _choose_by_tests(
     shapes: Sequence[Object], checks: Mapping[Object, str], places: Mapping[str, Mapping[Object, bool | None]]
 ) -> str:
     """Chooses by tests of fields, each of which halves the remaining shapes as far as possible."""
@@ -86,9 +86,8 @@ def _chosen(
     if best is None or parts is None:
         return checks[shapes[0]] if len(shapes) == 1 else f"coalesce({', '.join(checks[each] for each in shapes)})"
     others = [shape for shape in shapes if shape not in parts]
-    return (
-        f"CASE WHEN {best} IS NOT NULL THEN {_chosen(parts, checks, places)} ELSE {_chosen(others, checks, places)} END"
-    )
+    chosen, other = (_choose_by_tests(each, checks, places) for each in (parts, others))
+    return f"CASE WHEN {best} IS NOT NULL THEN {chosen} ELSE {other} END"
 
 
 def _leaves(members: Sequence[Member], above: Path, of: str) -> Iterator[tuple[Path, str]]:

@@ -88,7 +88,7 @@ def _read(loader: Loader, input: SmallInput, options: LoaderOptions) -> int:
 def _rows_in(chunk: Chunk) -> int:
     match chunk:
         case Lines(texts=texts):
-            return _filled(texts)
+            return _count_filled(texts)
         case PlainLines(lines):
             return len(lines.texts)
         case list():
@@ -96,6 +96,6 @@ def _rows_in(chunk: Chunk) -> int:
     return int(chunk.num_rows)
 
 
-def _filled(texts: pa.StringArray) -> int:
+def _count_filled(texts: pa.StringArray) -> int:
     """How many are not blank."""
     return int(pc.sum(pc.not_equal(pc.utf8_trim_whitespace(texts), "")).as_py() or 0)

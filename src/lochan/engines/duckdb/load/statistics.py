@@ -42,7 +42,7 @@ class FooterColumn(NamedTuple):
 def column_facts(
     file: File, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
 ) -> tuple[ColumnFacts, ...]:
-    return tuple(_filtered(file, footer_facts(pq.read_metadata(file), layout, shapes, keys), keys))
+    return tuple(_add_filters(file, footer_facts(pq.read_metadata(file), layout, shapes, keys), keys))
 
 
 def footer_facts(
@@ -72,7 +72,7 @@ def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns
     return sum(rows for type, rows in found if type is not None and kind_of(type) == STRING)
 
 
-def _filtered(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
+def _add_filters(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
     """Adds filters, except to the first field of the key."""
     some = {
         leaf.number: leaf.column
@@ -158,10 +158,10 @@ def _plain(value: Any, kind: str) -> Bound:
 
 
 def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> ColumnFacts:
-    return bounded(ColumnFacts(leaf.column, leaf.kind, present), least, greatest)
+    return with_bounds(ColumnFacts(leaf.column, leaf.kind, present), least, greatest)
 
 
-def bounded(facts: ColumnFacts, least: Bound, greatest: Bound) -> ColumnFacts:
+def with_bounds(facts: ColumnFacts, least: Bound, greatest: Bound) -> ColumnFacts:
     """With these bounds, of which long texts are cut."""
     cut = isinstance(greatest, str) and len(greatest) > TEXT_MAX
     low = least[:TEXT_MAX] if isinstance(least, str) else least

@@ -76,7 +76,7 @@ class FeedTask:
     def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Raises Invalid for columns that are not as the schema says, Gone, Corrupt."""
         for batch in self._compared() if self.part.without else self._rows(self.part.rows):
-            yield _shaped(batch, self.part.change, schema)
+            yield _cast_batch(batch, self.part.change, schema)
 
     def _rows(self, scan: FeedScan) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
@@ -122,11 +122,11 @@ def _session(folder: str) -> Iterator[DuckSession]:
 # --- on the driver ---------------------------------------------------------------------------------------------------
 def feed_tasks(place: StoreLocation, planned: FeedPlan, span: FeedSpan, *, changes: bool) -> list[FeedTask]:
     read = planned.plan
-    parts = _changed(planned, span) if changes else _added(planned)
+    parts = _changed_parts(planned, span) if changes else _added_parts(planned)
     return [FeedTask(place.for_others(), read.row, read.wide, part) for part in parts]
 
 
-def _added(planned: FeedPlan) -> Iterator[FeedPart]:
+def _added_parts(planned: FeedPlan) -> Iterator[FeedPart]:
     """Objects of several commits may be read together."""
     together: dict[str, list[DataObject]] = {}
     for side, by_scan in planned.objects.items():
@@ -135,7 +135,7 @@ def _added(planned: FeedPlan) -> Iterator[FeedPart]:
     yield from (FeedPart(scan) for scan in _scans(planned, together))
 
 
-def _changed(planned: FeedPlan, span: FeedSpan) -> Iterator[FeedPart]:
+def _changed_parts(planned: FeedPlan, span: FeedSpan) -> Iterator[FeedPart]:
     if span.whole_at:
         objects = planned.objects.get(FeedSide(span.whole_at), {})
         time = span.whole_time
@@ -179,7 +179,7 @@ def _scan(planned: FeedPlan, by_scan: dict[str, list[DataObject]]) -> FeedScan:
     return FeedScan(render(with_files(query.copy(), scans, paths, some=True), "duckdb"), tuple(objects))
 
 
-def _shaped(batch: pa.RecordBatch, change: FeedChange | None, schema: pa.Schema) -> pa.RecordBatch:
+def _cast_batch(batch: pa.RecordBatch, change: FeedChange | None, schema: pa.Schema) -> pa.RecordBatch:
     """By the schema, which may be the user's own."""
     if change is not None:
         for field, value in zip(CHANGE_SCHEMA, change, strict=True):

@@ -15,9 +15,9 @@ from lochan.engines.spark.frames.filters import Filter
 from lochan.engines.spark.frames.frame import FRAME_MEANING
 from lochan.engines.spark.frames.row_identity import COMMIT_COLUMN, OBJECT, PATH_COLUMN
 from lochan.engines.spark.frames.table_files import TableFiles, table_files
-from lochan.engines.spark.frames.table_frame import scanned_by_spark, stored_file
+from lochan.engines.spark.frames.table_frame import can_spark_scan, stored_file
 from lochan.errors import Refused
-from lochan.query.dialects.spark_words import name_sql, quoted
+from lochan.query.dialects.spark_words import name_sql, quote_text
 from lochan.store.open import StoreLocation
 from lochan.versioning.uri import Uri
 
@@ -73,7 +73,7 @@ class FileScanPlan:
     def _sql(self, metadata: Collection[str]) -> str:
         columns = [name_sql(name) for name in self.files.schema.names]
         if metadata:
-            columns += [f"{name_sql(OBJECT)} AS {PATH_COLUMN}", f"{quoted(self.commit)} AS {COMMIT_COLUMN}"]
+            columns += [f"{name_sql(OBJECT)} AS {PATH_COLUMN}", f"{quote_text(self.commit)} AS {COMMIT_COLUMN}"]
         return f"SELECT {', '.join(columns)} FROM {_VIEW}"
 
 
@@ -83,7 +83,7 @@ async def file_scan_plan(at: QueryContext, uri: Uri, *, run: bool) -> FileScanPl
     repository = await at.catalog.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri, at.place)
-        scanned = await scanned_by_spark(repository, files)
+        scanned = await can_spark_scan(repository, files)
     finally:
         await repository.close()
     if not files.commit:

@@ -39,10 +39,10 @@ def _test(given: Filter, kinds: Kinds) -> ast.Expr | None:
     if op in ("and", "or"):
         return _pair(op, _test(given["left"], kinds), _test(given["right"], kinds))
     if op == "in":
-        tests = [_compared("==", given["column"], each, kinds) for each in given["values"]]
+        tests = [_comparison("==", given["column"], each, kinds) for each in given["values"]]
         return reduce(lambda left, right: _pair("or", left, right), tests) if tests else None
     if op in _OPERATORS:
-        return _compared(_OPERATORS[op], given["column"], given["value"], kinds)
+        return _comparison(_OPERATORS[op], given["column"], given["value"], kinds)
     return None
 
 
@@ -62,7 +62,7 @@ def _pair(op: str, left: ast.Expr | None, right: ast.Expr | None) -> ast.Expr | 
     return ast.Binary(op, left, right)
 
 
-def _compared(op: str, column: str, value: Mapping[str, Any], kinds: Kinds) -> ast.Expr | None:
+def _comparison(op: str, column: str, value: Mapping[str, Any], kinds: Kinds) -> ast.Expr | None:
     [(kind, literal)] = value.items()
     found = kinds.get(column, frozenset())
     if not found or not found <= _FITS.get(kind, set()):

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.spark.errors import explained
+from lochan.engines.spark.errors import explain_error
 from lochan.engines.spark.executors import ship
 from lochan.engines.spark.frames.table_schema import FileSchema
 from lochan.engines.spark.object_stats import FEW, at_once
@@ -65,7 +65,7 @@ def _by_tasks(
         frame = spark.createDataFrame(table).repartitionById(lots, "lot")
         found = frame.mapInArrow(partial(_schemas, place.for_others(), opened), _SPARK_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
-        raise explained(error, STANDARD) from error
+        raise explain_error(error, STANDARD) from error
     made: dict[int, FileSchema] = {}
     for row in found.to_pylist():
         schema = pa.ipc.read_schema(pa.py_buffer(row["schema"]))

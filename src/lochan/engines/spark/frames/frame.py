@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lochan.engines.duckdb.run import scan_names
 from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.file_access import check_objects, hadoop_files
-from lochan.engines.spark.frames.origin import marked
+from lochan.engines.spark.frames.origin import mark_frame
 from lochan.engines.spark.frames.read_plan import ReadPlan, ReadRequest, plan, top_fields
 from lochan.engines.spark.frames.row_identity import (
     COMMIT_COLUMN,
@@ -27,7 +27,7 @@ from lochan.engines.spark.scan import Views
 from lochan.engines.spark.session import MEANING, SUBSTITUTE
 from lochan.errors import Invalid
 from lochan.query.dialects import render
-from lochan.query.dialects.spark_words import name_sql, quoted
+from lochan.query.dialects.spark_words import name_sql, quote_text
 from lochan.store.open import StoreLocation
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class PoolFrame:
         views, origin = Views(spark), self.plan.origin
         with _meaning(spark):
             self._add_scans(views)
-            rows = marked(spark.sql(self._sql(views)), self._names(), origin)
+            rows = mark_frame(spark.sql(self._sql(views)), self._names(), origin)
             # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
             # looked at again whenever it runs, by the settings that the user has then.
             return views.released(views.pinned(rows, origin.view))
@@ -83,7 +83,7 @@ class PoolFrame:
         columns = select_list(self.plan.row, self.plan.wide)
         columns += origin_list(self.plan.origins, self.place, self.plan.origin)
         if self.metadata:
-            columns += [f"{quoted(self.commit)} AS {COMMIT_COLUMN}"]
+            columns += [f"{quote_text(self.commit)} AS {COMMIT_COLUMN}"]
             columns += [f"{name_sql(OBJECT)} AS {OBJECT_COLUMN}", f"{name_sql(ROW)} AS {ROW_COLUMN}"]
         return f"SELECT {', '.join(columns) or '1 AS `_`'} FROM ({render(views.named(query), 'spark')})"
 

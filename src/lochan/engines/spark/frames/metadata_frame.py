@@ -45,7 +45,7 @@ class EntryScan(NamedTuple):
         read = spark.read.options(**self.files.options, **{_VERIFY: "true"}).schema(schema)
         paths = [literal_path(self.files.path(each)) for each in self.ranges]
         entries = read.parquet(*paths) if paths else spark.createDataFrame([], schema)
-        return _chosen(entries.selectExpr(*_ENTRIES), self.where, self.columns)
+        return _choose(entries.selectExpr(*_ENTRIES), self.where, self.columns)
 
 
 class MetadataTable(NamedTuple):
@@ -80,6 +80,6 @@ async def entry_scan(at: QueryContext, uri: Uri, where: str, columns: Sequence[s
         await repository.close()
 
 
-def _chosen(frame: DataFrame, where: str, columns: Sequence[str]) -> DataFrame:
+def _choose(frame: DataFrame, where: str, columns: Sequence[str]) -> DataFrame:
     kept = frame.where(where) if where else frame
     return kept.select(*map(name_sql, columns)) if columns else kept

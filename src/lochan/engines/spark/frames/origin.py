@@ -29,7 +29,7 @@ class Origin(NamedTuple):
         return f"at_{self.repository.encode().hex()}_{self.commit}"
 
 
-def marked(frame: DataFrame, names: Sequence[str], origin: Origin) -> DataFrame:
+def mark_frame(frame: DataFrame, names: Sequence[str], origin: Origin) -> DataFrame:
     from pyspark.sql import functions
 
     from lochan.query.dialects.spark_words import name_sql

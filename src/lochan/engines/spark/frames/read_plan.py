@@ -74,7 +74,7 @@ async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr]
         sources = await opening.open(ast.Pipe((pipe.operators[0], *tested, *operators)))
         await opening.widen()
         candidates = list(dict.fromkeys(name for name in request.columns if name in ORIGIN_COLUMNS))
-        made, origins = _compiled(pipe, candidates, partial(compile, open_source=sources, text=text, now=now))
+        made, origins = _compile(pipe, candidates, partial(compile, open_source=sources, text=text, now=now))
         top_fields(made.row)  # raises where they make no table
         [pool] = opening.pools
         whole = await opening.whole(pool)
@@ -84,7 +84,7 @@ async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr]
     return ReadPlan(made.query, made.row, opening.scans, origin, wide, origins)
 
 
-def _compiled(pipe: ast.Pipe, candidates: Sequence[str], compile: Callable[..., Plan]) -> tuple[Plan, tuple[str, ...]]:
+def _compile(pipe: ast.Pipe, candidates: Sequence[str], compile: Callable[..., Plan]) -> tuple[Plan, tuple[str, ...]]:
     """And which of the candidates are no fields of the rows: as few as can be, for a field goes first."""
     unknown: UnknownField | None = None
     for count in range(len(candidates) + 1):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lochan.engines.spark.frames.origin import Origin
-from lochan.query.dialects.spark_words import name_sql, quoted
+from lochan.query.dialects.spark_words import name_sql, quote_text
 from lochan.store.open import StoreLocation
 
 COMMIT, PATH = "_commit", "_path"
@@ -24,7 +24,7 @@ def origin_sql(name: str, place: StoreLocation, origin: Origin) -> str:
     if name == COMMIT:
         return f"'{origin.commit}'"
     address = f"regexp_extract(input_file_name(), '{origin.repository}/data/.*$', 0)"
-    return f"concat({quoted(_root(place.of(origin.repository)))}, {address})"
+    return f"concat({quote_text(_root(place.of(origin.repository)))}, {address})"
 
 
 def origin_list(names: Sequence[str], place: StoreLocation, origin: Origin) -> list[str]:

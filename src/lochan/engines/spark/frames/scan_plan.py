@@ -44,7 +44,7 @@ from lochan.engines.spark.frames.typed_columns import arrow_schema, is_day, sele
 from lochan.engines.spark.scan import schema_of, with_views
 from lochan.pools.objects import object_path
 from lochan.query.dialects import render
-from lochan.query.dialects.spark_words import name_sql, quoted
+from lochan.query.dialects.spark_words import name_sql, quote_text
 from lochan.query.sources.scans import FileScan
 from lochan.store.open import StoreLocation
 from lochan.versioning.uri import Uri
@@ -120,10 +120,10 @@ class ScanPlan:
 
     def _constants(self) -> list[str]:
         """What is made of the other columns, and of the plan."""
-        members = [f"{quoted(each.name)}, {name_sql(each.name)}" for each in self.columns]
+        members = [f"{quote_text(each.name)}, {name_sql(each.name)}" for each in self.columns]
         return [
-            f"{quoted(self.commit)} AS {COMMIT_COLUMN}",
-            f"NAMED_STRUCT({', '.join(members) or quoted('_') + ', 1'}) AS {BEFORE_COLUMN}",
+            f"{quote_text(self.commit)} AS {COMMIT_COLUMN}",
+            f"NAMED_STRUCT({', '.join(members) or quote_text('_') + ', 1'}) AS {BEFORE_COLUMN}",
         ]
 
 
@@ -162,12 +162,12 @@ def _columns(read: ReadPlan, declared: StructType) -> Iterator[TableColumn]:
     for each in declared:
         found = types.pop(each.name, None)
         there = found is not None and each.name not in empty
-        yield _declared(each, found) if there else TableColumn(each.name, each.dataType, _null(each.dataType))
+        yield _declared_column(each, found) if there else TableColumn(each.name, each.dataType, _null(each.dataType))
     for name, type in types.items():
         yield TableColumn(name, type, name_sql(name))
 
 
-def _declared(column: StructField, found: DataType | None) -> TableColumn:
+def _declared_column(column: StructField, found: DataType | None) -> TableColumn:
     """As it was declared, where the values that were kept for it come back whole; an overflow is an error."""
     name, wanted = name_sql(column.name), column.dataType
     if isinstance(wanted, BinaryType) and isinstance(found, StringType):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lochan.engines.query_context import QueryContext
 from lochan.engines.spark.file_access import check_objects, hadoop_files
-from lochan.engines.spark.frames.origin import Origin, marked
+from lochan.engines.spark.frames.origin import Origin, mark_frame
 from lochan.engines.spark.frames.table_files import FileReading, TableFiles, table_files
 from lochan.engines.spark.frames.table_schema import check_names, is_read_by_spark
 from lochan.engines.spark.object_stats import object_stats
@@ -53,18 +53,18 @@ class FileTable(NamedTuple):
         """Raises Invalid for names that the session does not tell apart."""
         names = self.files.schema.names
         check_names(self.files.schema, case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true")
-        made = [_scanned(spark, self)] if self.whole else []
+        made = [_scan(spark, self)] if self.whole else []
         made += [_put_together(spark, self)] if self.others else []
         frame = made[0] if len(made) == 1 else made[0].union(made[1])
         if self.files.commit:
-            frame = _pinned(spark, frame, self.files)
+            frame = _pin(spark, frame, self.files)
         chosen = [name_sql(name) if name in names else name for name in self.columns]
         return frame.select(*chosen) if chosen else frame
 
 
-def _pinned(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
+def _pin(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
     origin, views = Origin(files.repository_id, files.commit), Views(spark)
-    return views.released(views.pinned(marked(frame, files.schema.names, origin), origin.view))
+    return views.released(views.pinned(mark_frame(frame, files.schema.names, origin), origin.view))
 
 
 class StoredFile(NamedTuple):
@@ -89,7 +89,7 @@ async def table_frame(
     repository = await at.catalog.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri, at.place, spark)
-        scanned = await scanned_by_spark(repository, files)
+        scanned = await can_spark_scan(repository, files)
     finally:
         await repository.close()
     whole = [entry for entry, yes in zip(files.entries, scanned, strict=True) if yes]
@@ -104,7 +104,7 @@ def stored_file(uri: Uri, entry: Entry) -> StoredFile:
     return StoredFile(entry.path, uri.repository, block.address, entry.size, block.sha256)
 
 
-async def scanned_by_spark(repository: OpenRepository, files: TableFiles) -> list[bool]:
+async def can_spark_scan(repository: OpenRepository, files: TableFiles) -> list[bool]:
     """Whether Spark's own scan reads each of the files."""
     whole = await _lying_whole(repository, files.entries)
     return [
@@ -134,7 +134,7 @@ def _object_name(files: TableFiles, entry: Entry) -> str | None:
     return None if found is None else found[1]
 
 
-def _scanned(spark: SparkSession, table: FileTable) -> DataFrame:
+def _scan(spark: SparkSession, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     files, stored = table.files, hadoop_files(table.place)

@@ -80,7 +80,7 @@ def merged_schema(files: Iterable[FileSchema]) -> pa.Schema:
             if known is None or (pa.types.is_null(known) and not pa.types.is_null(both)):
                 first[field.name] = path
             types[field.name] = both
-    return pa.schema([(name, _filled(type)) for name, type in types.items()])
+    return pa.schema([(name, _null_as_text(type)) for name, type in types.items()])
 
 
 def is_read_by_spark(file: FileSchema, table: pa.Schema) -> bool:
@@ -194,13 +194,13 @@ def _is_read_as(own: pa.DataType, table: pa.DataType) -> bool:
     return (own in _INTS and table in _INTS) or (own == pa.float32() and table == pa.float64())
 
 
-def _filled(type: pa.DataType) -> pa.DataType:
+def _null_as_text(type: pa.DataType) -> pa.DataType:
     """A column that is nothing but NULL everywhere is text."""
     types = pa.types
     if types.is_struct(type):
-        return pa.struct([(each.name, _filled(each.type)) for each in type])
+        return pa.struct([(each.name, _null_as_text(each.type)) for each in type])
     if types.is_map(type):
-        return pa.map_(_filled(type.key_type), _filled(type.item_type))
+        return pa.map_(_null_as_text(type.key_type), _null_as_text(type.item_type))
     if types.is_list(type):
-        return pa.list_(_filled(type.value_type))
+        return pa.list_(_null_as_text(type.value_type))
     return pa.string() if types.is_null(type) else type

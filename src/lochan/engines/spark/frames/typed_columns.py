@@ -26,9 +26,9 @@ from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_texts import time_in_format
 from lochan.query.dialects.spark_words import name_sql
-from lochan.query.dialects.spark_words import quoted as text_sql
+from lochan.query.dialects.spark_words import quote_text as text_sql
 from lochan.query.output.columns import Column
-from lochan.query.output.typed import WIDE, is_text, not_exact, typed, typed_schema
+from lochan.query.output.typed import WIDE, is_text, not_exact, typed_batch, typed_schema
 
 _DAY = "YYYY-MM-DD"
 _DAY_US = 86_400_000_000
@@ -42,10 +42,10 @@ def select_list(row: Column, wide: Collection[Path] = ()) -> list[str]:
 
 def arrow_schema(row: Column, wide: Collection[Path] = ()) -> pa.Schema:
     """What `arrow` gives: the same types."""
-    schema = typed_schema(_widened(row, wide, []))
+    schema = typed_schema(_widen(row, wide, []))
     return pa.schema(
         [
-            (each.name, _filled(_dated_type(each.type, column)))
+            (each.name, _null_as_text(_dated_type(each.type, column)))
             for each, (_, column) in zip(schema, top_fields(row), strict=True)
         ]
     )
@@ -54,13 +54,13 @@ def arrow_schema(row: Column, wide: Collection[Path] = ()) -> pa.Schema:
 def arrow(batch: pa.RecordBatch, row: Column, wide: Collection[Path] = ()) -> pa.RecordBatch:
     """The plan's columns, as they come from the embedded engine."""
     pairs: list[Pair] = []
-    widened, schema = _widened(row, wide, pairs), arrow_schema(row, wide)
+    widened, schema = _widen(row, wide, pairs), arrow_schema(row, wide)
     for pair in pairs:
         both = decimals(pair.name, batch.column(pair.whole), batch.column(pair.real))
         batch = batch.append_column(pair.column, both)
-    made = typed(batch, widened)
+    made = typed_batch(batch, widened)
     columns = [column for _, column in top_fields(row)]
-    arrays = [_dated(array, column) for array, column in zip(made.columns, columns, strict=True)]
+    arrays = [_as_dates(array, column) for array, column in zip(made.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(
         [
             array if array.type == each.type else array.cast(each.type)
@@ -82,7 +82,7 @@ class Pair(NamedTuple):
         return f"{self.whole} {self.real} decimal"
 
 
-def _widened(row: Column, wide: Collection[Path], pairs: list[Pair], above: Path = ()) -> Column:
+def _widen(row: Column, wide: Collection[Path], pairs: list[Pair], above: Path = ()) -> Column:
     """The row with one column in place of each pair, which is put into `pairs`."""
     members = []
     for name, column in row.members:
@@ -93,7 +93,7 @@ def _widened(row: Column, wide: Collection[Path], pairs: list[Pair], above: Path
             rest = {kind: each for kind, each in column.kinds.items() if kind not in (INT, FLOAT)}
             members.append((name, replace(column, kinds={WIDE: pair.column, **rest})))
         else:
-            members.append((name, _widened(column, wide, pairs, path)))
+            members.append((name, _widen(column, wide, pairs, path)))
     return replace(row, members=tuple(members))
 
 
@@ -229,7 +229,7 @@ def _dated_element(type: pa.DataType, of: Type | None, day: pa.DataType) -> pa.D
     return day
 
 
-def _dated(array: pa.Array, column: Column) -> pa.Array:
+def _as_dates(array: pa.Array, column: Column) -> pa.Array:
     """Days are days, wherever they stand. They are counted in whole numbers: far ones are more microseconds than a
     double counts."""
     dated = _dated_type(array.type, column)
@@ -238,12 +238,12 @@ def _dated(array: pa.Array, column: Column) -> pa.Array:
     return array.cast(_dated_type(array.type, column, pa.timestamp("us"))).cast(dated, safe=False)
 
 
-def _filled(type: pa.DataType) -> pa.DataType:
+def _null_as_text(type: pa.DataType) -> pa.DataType:
     """Spark writes no column of nothing."""
     if pa.types.is_null(type):
         return pa.string()
     if pa.types.is_list(type):
-        return pa.list_(_filled(type.value_type))
+        return pa.list_(_null_as_text(type.value_type))
     if pa.types.is_struct(type):
-        return pa.struct([(each.name, _filled(each.type)) for each in type])
+        return pa.struct([(each.name, _null_as_text(each.type)) for each in type])
     return pa.string() if pa.types.is_large_string(type) else type

@@ -16,7 +16,7 @@ from lochan.pools.kinds import FLOAT, INT
 from lochan.pools.shape import Path
 from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects.decimals import REFUSAL
-from lochan.query.dialects.spark_words import quoted as text_sql
+from lochan.query.dialects.spark_words import quote_text as text_sql
 from lochan.query.sources.object_selection import number_bounds
 
 DIGITS, SCALE = 38, 19

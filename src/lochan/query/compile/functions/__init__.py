@@ -5,7 +5,7 @@ from __future__ import annotations
 from lochan.query import ast
 from lochan.query.compile.calls import Function, FunctionCall
 from lochan.query.compile.functions import casts, kinds, numbers, text
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.scope import Scope, query_error
 from lochan.query.compile.value import Value
 
 TABLE: dict[str, Function] = {
@@ -16,10 +16,10 @@ TABLE: dict[str, Function] = {
 }
 
 
-def called(e: ast.Call, scope: Scope) -> Value:
+def call_function(e: ast.Call, scope: Scope) -> Value:
     function = TABLE.get(e.name)
     if function is None:
-        raise refused(
+        raise query_error(
             scope.query,
             e,
             f"`{e.name}` is an aggregate, which cannot be used here",

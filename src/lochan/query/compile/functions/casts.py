@@ -23,7 +23,7 @@ from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, number, text, time_at, try_cast
 from lochan.query.compile.sql import op as binary
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import MISSING, Value, nulled, present
+from lochan.query.compile.value import MISSING, Value, is_explicit_null, present
 from lochan.query.dialects.neutral import YEAR, neutral
 
 Make = Callable[[Sql], Sql]
@@ -106,10 +106,10 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
 
 
 def _cast(name: str) -> Function:
-    return lambda call: made(call[0], *CASTS[name])
+    return lambda call: cast_value(call[0], *CASTS[name])
 
 
-def made(value: Value, kind: str, ways: dict[str, Make]) -> Value:
+def cast_value(value: Value, kind: str, ways: dict[str, Make]) -> Value:
     found = [ways[each](sql) for each, sql in value.alts.items() if each in ways]
     if not found:
         return Value(
@@ -145,17 +145,17 @@ def string_of(call: FunctionCall) -> Value:
     if composite:
         rest = Value({k: v for k, v in value.alts.items() if k not in composite}, MISSING)
         whole = json_text(Value(composite, MISSING, value.element, value.record))
-        plain = made(rest, STRING, ways) if rest.alts else None
+        plain = cast_value(rest, STRING, ways) if rest.alts else None
         parts = [whole] + ([plain.alts[STRING]] if plain is not None and STRING in plain.alts else [])
         alts: dict[str, Sql] = {STRING: coalesce(*parts)}
-        if nulled(value) != FALSE:
-            alts[NULL] = case((nulled(value), TRUE))
+        if is_explicit_null(value) != FALSE:
+            alts[NULL] = case((is_explicit_null(value), TRUE))
         return Value(alts, value.nothing)
-    return made(value, STRING, ways)
+    return cast_value(value, STRING, ways)
 
 
 def time_of(call: FunctionCall) -> Value:
-    return made(call[0], *CASTS["time"])
+    return cast_value(call[0], *CASTS["time"])
 
 
 def fails(call: FunctionCall) -> Sql:

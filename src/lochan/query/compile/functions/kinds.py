@@ -7,11 +7,22 @@ from sqlglot import exp
 from lochan.pools.kinds import ARRAY, DECIMAL, ERROR, JSON, NULL, OBJECT, STRING
 from lochan.pools.shape import Array, Maybe, Object, Type, decides_nulls, kind_of
 from lochan.query.compile.calls import Function, FunctionCall
-from lochan.query.compile.constructors import chosen
+from lochan.query.compile.constructors import choose_arm
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.logic import all_of, any_of, case, eq, is_set, negate, surely
 from lochan.query.compile.sql import Sql, concat, null_of, text
-from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
+from lochan.query.compile.value import (
+    KINDS,
+    MISSING,
+    Record,
+    Shaped,
+    Value,
+    absent,
+    boolean,
+    has_value,
+    is_explicit_null,
+    present,
+)
 from lochan.query.dialects.neutral import neutral
 
 _SHOWN = {OBJECT: "record"}
@@ -31,11 +42,11 @@ def first_there(call: FunctionCall) -> Value:
     arms: list[tuple[Sql, Value]] = []
     before: list[Sql] = []
     for each in _lenient(call):
-        there = any_of([valued(each), *([is_set(each.alts[ERROR])] if ERROR in each.alts else [])])
+        there = any_of([has_value(each), *([is_set(each.alts[ERROR])] if ERROR in each.alts else [])])
         arms.append((all_of([*before, there]), each))
         before.append(negate(there))
     rest = all_of(before)
-    return chosen([*arms, (rest, Value({NULL: exp.true()}))])
+    return choose_arm([*arms, (rest, Value({NULL: exp.true()}))])
 
 
 def is_kind(call: FunctionCall) -> Value:
@@ -80,12 +91,12 @@ def type_text(value: Value) -> Sql:
         if each == OBJECT and value.record is not None:
             arms.append((_set(value, OBJECT), _record_text(value.record)))
         elif each == ARRAY:
-            arms.append((_set(value, ARRAY), text(_shown(Array(value.element)))))
+            arms.append((_set(value, ARRAY), text(_show_type(Array(value.element)))))
         elif each == JSON:
             arms.append((_set(value, JSON), _json_type(value.alts[JSON])))
         elif each != NULL:
             arms.append((_set(value, each), text(each)))
-    return case(*arms, (nulled(value), text(NULL)))
+    return case(*arms, (is_explicit_null(value), text(NULL)))
 
 
 def _by_shape(value: Value, shaped: Shaped) -> Sql:
@@ -93,8 +104,10 @@ def _by_shape(value: Value, shaped: Shaped) -> Sql:
     null."""
     numbers: dict[Type, list[int]] = {}
     for at, type in shaped.by_number.items():
-        numbers.setdefault(_shown(type) if _decides_kinds(type) else type, []).append(at)
-    arms: list[tuple[Sql, Sql]] = [] if shaped.sure else [(absent(value), null_of(STRING)), (nulled(value), text(NULL))]
+        numbers.setdefault(_show_type(type) if _decides_kinds(type) else type, []).append(at)
+    arms: list[tuple[Sql, Sql]] = (
+        [] if shaped.sure else [(absent(value), null_of(STRING)), (is_explicit_null(value), text(NULL))]
+    )
     if len(numbers) == 1 and not value.nothing:
         return case(*arms, other=_type_text(next(iter(numbers)), value))
     for type, each in numbers.items():
@@ -107,14 +120,14 @@ def _type_text(type: Type, value: Value) -> Sql:
     """Returns the type of a value whose type is `type`, as text. The columns tell what is null. A string is shown as a
     type."""
     if isinstance(type, Maybe):
-        return case((nulled(value), text(NULL)), other=_type_text(type.of, value))
+        return case((is_explicit_null(value), text(NULL)), other=_type_text(type.of, value))
     if isinstance(type, Object) and value.record is not None and not _decides_kinds(type):
         members = [concat(text(f"{name}:"), _type_text(each, value.record.get(name))) for name, each in type.fields]
         return concat(text("{"), neutral("join_texts", *members, options=(",",)), text("}"))
     if type == JSON and JSON in value.alts:
         number = [(is_set(value.alts[DECIMAL]), text(DECIMAL))] if DECIMAL in value.alts else []
         return case(*number, other=_json_type(value.alts[JSON]))
-    return text(_shown(type))
+    return text(_show_type(type))
 
 
 def _decides_kinds(type: Type) -> bool:
@@ -137,7 +150,7 @@ def _record_text(record: Record) -> Sql:
 
 def _is(value: Value, kind: str) -> Sql:
     if kind == NULL:
-        return nulled(value)
+        return is_explicit_null(value)
     if kind == OBJECT and JSON in value.alts:
         return any_of([_set(value, OBJECT), neutral("matches", value.alts[JSON], options=("^\\{",))])
     if kind == ARRAY and JSON in value.alts:
@@ -155,11 +168,11 @@ def _set(value: Value, kind: str) -> Sql:
     return is_set(value.alts[kind])
 
 
-def _shown(type: Type) -> str:
+def _show_type(type: Type) -> str:
     if isinstance(type, Object):
-        return "{" + ",".join(f"{name}:{_shown(each)}" for name, each in type.fields) + "}"
+        return "{" + ",".join(f"{name}:{_show_type(each)}" for name, each in type.fields) + "}"
     if isinstance(type, Array):
-        return f"[{_shown(type.of) if type.of is not None else ''}]"
+        return f"[{_show_type(type.of) if type.of is not None else ''}]"
     return kind_of(type)
 
 

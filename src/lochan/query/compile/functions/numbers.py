@@ -12,10 +12,10 @@ from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.calls import Function, FunctionCall, by_kind
 from lochan.query.compile.fields import member
-from lochan.query.compile.functions.casts import made, time_of
+from lochan.query.compile.functions.casts import cast_value, time_of
 from lochan.query.compile.logic import case, coalesce
 from lochan.query.compile.numbers import nearest
-from lochan.query.compile.patterns import quoted
+from lochan.query.compile.patterns import quote_pattern
 from lochan.query.compile.sql import Sql, cast, moment, time_at
 from lochan.query.compile.value import MISSING, Value
 from lochan.query.dialects.neutral import YEAR, neutral
@@ -38,13 +38,13 @@ def _whole(name: str) -> Function:
 
 def _made_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
     handlers: dict[str, tuple[str, Callable[[Sql], Sql]]] = {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, of_float)}
-    exact = call[0].exact and decimals.rounded(call[0].exact, name, digits)
+    exact = call[0].exact and decimals.round_decimal(call[0].exact, name, digits)
     if exact is not None:
-        handlers[DECIMAL] = (DECIMAL, lambda sql: decimals.shown(exact))
+        handlers[DECIMAL] = (DECIMAL, lambda sql: decimals.decimal_text(exact))
     return replace(by_kind(call, call[0], handlers), exact=exact)
 
 
-def rounded(call: FunctionCall) -> Value:
+def round_number(call: FunctionCall) -> Value:
     digits = 0
     if len(call) == 2:
         digits = call.constant(1, int, "a number of digits")
@@ -118,14 +118,14 @@ def bucket(call: FunctionCall) -> Value:
     kind = next(iter(call[1].alts), "")
     if kind not in (DURATION, INT) or step <= 0:
         call.refuse("`bucket` takes a constant duration or number above zero", at=1)
-    return bucketed(call, call[0], step, of_times=kind == DURATION)
+    return bucket_value(call, call[0], step, of_times=kind == DURATION)
 
 
 def every(call: FunctionCall) -> Value:
     step = call.constant(0, int, "a duration")
     if DURATION not in call[0].alts or step <= 0:
         call.refuse("`every` takes a duration above zero", "such as every(1h)", at=0)
-    return bucketed(call, clock_field(call), step, of_times=True)
+    return bucket_value(call, clock_field(call), step, of_times=True)
 
 
 def clock_field(call: FunctionCall) -> Value:
@@ -139,46 +139,46 @@ def clock_field(call: FunctionCall) -> Value:
     return found
 
 
-def bucketed(call: FunctionCall, value: Value, step: int, *, of_times: bool) -> Value:
+def bucket_value(call: FunctionCall, value: Value, step: int, *, of_times: bool) -> Value:
     if not of_times:
         floats = lambda sql: neutral("float_bucket", sql, options=(step,))  # noqa: E731
-        handlers = {INT: (INT, lambda sql: _floored(sql, step)), FLOAT: (FLOAT, floats)}
+        handlers = {INT: (INT, lambda sql: _floor(sql, step)), FLOAT: (FLOAT, floats)}
         return by_kind(call, value, handlers, may_fail=_TOO_LOW if INT in value.alts else "")
     may_fail = DURATION in value.alts or MICROS_MIN % step
     return by_kind(
         call,
         value,
         {
-            TIME: (TIME, lambda sql: _begun(_floored(neutral("micros", sql), step, safe=True), step)),
-            DURATION: (DURATION, lambda sql: _floored(sql, step)),
+            TIME: (TIME, lambda sql: _span_start(_floor(neutral("micros", sql), step, safe=True), step)),
+            DURATION: (DURATION, lambda sql: _floor(sql, step)),
         },
         may_fail=_TOO_LOW if may_fail else "",
     )
 
 
-def _begun(micros: Sql, step: int) -> Sql:
+def _span_start(micros: Sql, step: int) -> Sql:
     """Where no span begins with the year 1, the first one begins before."""
     return time_at(micros) if MICROS_MIN % step else neutral("from_micros", micros)
 
 
-def formatted(call: FunctionCall) -> Value:
+def format_time(call: FunctionCall) -> Value:
     format = checked_format(call, 0, LETTERS)
     return by_kind(call, call[1], {TIME: (STRING, lambda sql: neutral("strftime", sql, options=(format,)))})
 
 
-def parsed(call: FunctionCall) -> Value:
+def parse_time(call: FunctionCall) -> Value:
     """Null where the text is no time."""
     if len(call) == 1:
         return time_of(call)
     format = checked_format(call, 1, PARSED)
-    return made(call[0], TIME, {TIME: lambda sql: sql, STRING: lambda sql: _parsed(sql, format)})
+    return cast_value(call[0], TIME, {TIME: lambda sql: sql, STRING: lambda sql: _parse_digits(sql, format)})
 
 
-def _parsed(sql: Sql, format: str) -> Sql:
+def _parse_digits(sql: Sql, format: str) -> Sql:
     """Only texts with all their digits: one engine would take fewer."""
     digits = {"%Y": YEAR, "%f": "[0-9]{6}", "%%": "%"}
     pieces = re.findall("%.|[^%]+", format)
-    regexp = "".join(digits.get(each, "[0-9]{2}") if each[0] == "%" else quoted(each) for each in pieces)
+    regexp = "".join(digits.get(each, "[0-9]{2}") if each[0] == "%" else quote_pattern(each) for each in pieces)
     return case((neutral("matches", sql, options=(f"^{regexp}\\z",)), neutral("strptime", sql, options=(format,))))
 
 
@@ -192,7 +192,7 @@ def checked_format(call: FunctionCall, at: int, letters: set[str]) -> str:
     return format
 
 
-def _floored(sql: Sql, step: int, *, safe: bool = False) -> Sql:
+def _floor(sql: Sql, step: int, *, safe: bool = False) -> Sql:
     """Times are never so near to the ends of 64 bits that it could fail."""
     return neutral("int_bucket", sql, options=(step, safe))
 
@@ -201,13 +201,13 @@ TABLE: dict[str, Function] = {
     "abs": absolute,
     "ceil": _whole("ceil"),
     "floor": _whole("floor"),
-    "round": rounded,
+    "round": round_number,
     "pow": power,
     "sqrt": _of_real("sqrt", "a negative number has no square root"),
     "log": _of_real("log", "only a number above zero has a logarithm"),
     "now": now,
     "bucket": bucket,
     "every": every,
-    "strftime": formatted,
-    "parse_time": parsed,
+    "strftime": format_time,
+    "parse_time": parse_time,
 }

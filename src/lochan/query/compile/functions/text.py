@@ -12,12 +12,12 @@ from lochan.query import ast
 from lochan.query.compile.calls import Function, FunctionCall, by_kind
 from lochan.query.compile.comparison import in_network
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.fields import opened
+from lochan.query.compile.fields import json_by_kind
 from lochan.query.compile.logic import all_of, any_of, case, is_set, surely
-from lochan.query.compile.patterns import found, groups_of, pattern_of
+from lochan.query.compile.patterns import contains_term, groups_of, pattern_of
 from lochan.query.compile.sql import TRUE, Sql, cast, number
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import MISSING, Value, absent, boolean, nulled, present
+from lochan.query.compile.value import MISSING, Value, absent, boolean, is_explicit_null, present
 from lochan.query.dialects.neutral import neutral
 
 
@@ -63,7 +63,7 @@ def replace_text(call: FunctionCall) -> Value:
     return _strings(call, "replace", STRING)
 
 
-def matched(call: FunctionCall) -> Value:
+def match_pattern(call: FunctionCall) -> Value:
     pattern = call.arguments[0]
     if not isinstance(pattern, ast.Regexp):
         call.refuse("`regexp` takes a pattern", "such as regexp(/a(b)/, s)", at=0)
@@ -71,7 +71,7 @@ def matched(call: FunctionCall) -> Value:
     value = value_of(call.arguments[1], call.scope)
     groups = 1 + groups_of(regexp)
     made = by_kind(call, value, {STRING: (ARRAY, lambda sql: neutral("groups", sql, options=(regexp, groups)))})
-    nothing = any_of([nulled(value), all_of([present(value), _no_match(made)])])
+    nothing = any_of([is_explicit_null(value), all_of([present(value), _no_match(made)])])
     alts = {**made.alts, NULL: exp.Case(ifs=[exp.If(this=nothing, true=exp.true())])}
     return Value(alts, made.nothing, STRING)
 
@@ -99,7 +99,7 @@ def grep(call: FunctionCall) -> Value:
         if not isinstance(constant, str):
             call.refuse("`grep` takes a constant text or pattern", at=0)
         what = constant
-    return boolean(surely(found(what, where, call.scope, call.e)))
+    return boolean(surely(contains_term(what, where, call.scope, call.e)))
 
 
 def part(call: FunctionCall) -> Value:
@@ -170,7 +170,7 @@ def parse_json(call: FunctionCall) -> Value:
     if STRING not in value.alts:
         return by_kind(call, value, {JSON: (JSON, lambda sql: sql)})
     parsed = neutral("json_checked", value.alts[STRING])
-    made = opened(parsed)
+    made = json_by_kind(parsed)
     values = [is_set(each) for kind, each in made.alts.items() if kind != NULL]
     null = case((any_of([absent(value), *values]), exp.Null()), other=TRUE)
     return Value({**made.alts, NULL: null}, MISSING if value.nothing == MISSING else "", text=parsed)
@@ -189,7 +189,7 @@ TABLE: dict[str, Function] = {
     "split": split,
     "join": join,
     "replace": replace_text,
-    "regexp": matched,
+    "regexp": match_pattern,
     "regexp_replace": replace_pattern,
     "grep": grep,
     "substr": part,

@@ -10,35 +10,35 @@ from sqlglot import exp
 from lochan.pools.kinds import COMPOSITE, DECIMAL, EVERY_NUMBER, FLOAT, INT, JSON, NULL, OBJECT, SIMPLE, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.comparison import total
-from lochan.query.compile.constructors import agreed, chosen, one_order, record_of, renumbered
+from lochan.query.compile.constructors import choose_arm, common_type, one_order, record_of, renumber_orders
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.logic import all_of, case, coalesce, eq, is_set, negate, surely
 from lochan.query.compile.numbers import key as number_key
-from lochan.query.compile.operators.projection import as_object, assigned, path_of
+from lochan.query.compile.operators.projection import as_object, assign_fields, path_of
 from lochan.query.compile.relations import Joined, Picked, Rows, Stacked
 from lochan.query.compile.scope import Query, Scope
 from lochan.query.compile.sql import FALSE, TRUE, Sql, cast, concat, sql_type, text, try_cast
 from lochan.query.compile.texts import order_text
-from lochan.query.compile.value import GONE, MISSING, NUMBERS, Format, Order, Record, Value, mapped, with_null
+from lochan.query.compile.value import GONE, MISSING, NUMBERS, Format, Order, Record, Value, map_expressions, with_null
 from lochan.query.dialects.neutral import neutral
 
 Run = Callable[[ast.Pipe, Rows], Rows]
 
 
-def stacked(arms: Sequence[Rows], query: Query) -> Rows:
+def stack_arms(arms: Sequence[Rows], query: Query) -> Rows:
     """All rows of each, one after the other."""
     if len(arms) == 1:
         return arms[0]
     picked = [Picked(arm.relation, query.names.next(), arm.tests, arm.order) for arm in arms]
     relation = Stacked(tuple(picked), query.names.next())
     key = arms[0].key if len({arm.key for arm in arms}) == 1 else None
-    return Rows(relation, _stacked(relation, [arm.this for arm in arms]), key=key)
+    return Rows(relation, _stack_values(relation, [arm.this for arm in arms]), key=key)
 
 
 def fork(operator: ast.Fork, rows: Rows, query: Query, run: Run) -> Rows:
-    return stacked([run(arm, rows) for arm in operator.arms], query)
+    return stack_arms([run(arm, rows) for arm in operator.arms], query)
 
 
 def switch(operator: ast.Switch, rows: Rows, scope: Scope, run: Run) -> Rows:
@@ -54,7 +54,7 @@ def switch(operator: ast.Switch, rows: Rows, scope: Scope, run: Run) -> Rows:
         arms.append(run(pipe, rows.where(all_of([*before, test]))))
         before.append(negate(test))
     arms.extend(run(pipe, rows.where(all_of(before)) if before else rows) for pipe in defaults)
-    return stacked(arms, scope.query)
+    return stack_arms(arms, scope.query)
 
 
 def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
@@ -62,7 +62,7 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     query = scope.query
     theirs = Scope(query, other.this, other.key)
     left_key, right_key = value_of(operator.left, scope), value_of(operator.right, theirs)
-    kinds = _shared(left_key, right_key)
+    kinds = _shared_kinds(left_key, right_key)
     left = Picked(rows.relation, query.names.next(), rows.tests)
     right = Picked(other.relation, query.names.next(), other.tests)
     on: Sql = FALSE  # where no value that there is today on one side can equal one of the other
@@ -77,16 +77,16 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
         theirs_there = _side(other.this, right, joined, operator.kind == "left")
         pair = record_of([(None, pair), (None, theirs_there), (None, pair)])
     else:
-        added = _added(operator, rows.this, other.this, theirs)
+        added = _added_fields(operator, rows.this, other.this, theirs)
         sides = [(path, _side(value, right, joined, operator.kind == "left")) for path, value in added]
-        pair = assigned(pair, sides)
+        pair = assign_fields(pair, sides)
     if operator.kind == "left" and (row.nothing or row.kinds != {OBJECT}):  # without a partner it stays what it is
-        met = surely(joined.column(_forced(right, TRUE)))
-        return Rows(joined, chosen([(met, pair), (negate(met), row)]))
+        met = surely(joined.column(_force(right, TRUE)))
+        return Rows(joined, choose_arm([(met, pair), (negate(met), row)]))
     return Rows(joined, pair)
 
 
-def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list[tuple[tuple[str, ...], Value]]:
+def _added_fields(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list[tuple[tuple[str, ...], Value]]:
     if operator.fields:
         return [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields]
     record = theirs.record
@@ -96,7 +96,7 @@ def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list
     return [((name,), member(theirs, name)) for name in record.names if name not in has]
 
 
-def _shared(left: Value, right: Value) -> list[str]:
+def _shared_kinds(left: Value, right: Value) -> list[str]:
     """Kinds whose values can be equal; JSON stands for all arrays and records."""
     found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
     if left.kinds & COMPOSITE and right.kinds & COMPOSITE:
@@ -146,12 +146,12 @@ def _side(value: Value, picked: Picked, joined: Joined, outer: bool) -> Value:
     """A value of one side as one of the pairs. Behind an outer join it may be missing, whatever it was: so nothing of
     it may be a constant, nor may all NULL mean that it is null."""
     if not outer:
-        return mapped(value, lambda sql, kind: _through(sql, picked, joined))
+        return map_expressions(value, lambda sql, kind: _through(sql, picked, joined))
     return _outer(value, picked, joined)
 
 
 def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
-    there = joined.column(_forced(picked, TRUE))
+    there = joined.column(_force(picked, TRUE))
 
     def change(sql: Sql, kind: str) -> Sql:
         column = picked.column(sql)
@@ -159,7 +159,7 @@ def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
             return case((there, sql))
         return joined.column(column)
 
-    made = mapped(with_null(value), change)
+    made = map_expressions(with_null(value), change)
     record = made.record
     if record is not None and value.record is not None:
         inner = value.record
@@ -173,7 +173,7 @@ def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
     return replace(made, nothing=MISSING, record=record)
 
 
-def _forced(picked: Picked, value: Sql) -> Sql:
+def _force(picked: Picked, value: Sql) -> Sql:
     picked.columns.setdefault("there", value)
     return exp.column("there", picked.alias, quoted=True)
 
@@ -186,9 +186,9 @@ def _through(sql: Sql, picked: Picked, joined: Joined) -> Sql:
 # ── rows one after the other ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _stacked(relation: Stacked, values: Sequence[Value]) -> Value:
+def _stack_values(relation: Stacked, values: Sequence[Value]) -> Value:
     """One value of those that the arms have in this place."""
-    element, pairs = agreed([(TRUE, with_null(value)) for value in values])
+    element, pairs = common_type([(TRUE, with_null(value)) for value in values])
     arms = [value for _, value in pairs]
     kinds = dict.fromkeys(kind for value in arms for kind in value.alts)
     alts = {
@@ -211,7 +211,7 @@ def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Reco
     names = list(dict.fromkeys(name for record in records if record is not None for name in record.names))
 
     def get(name: str) -> Value:
-        return _stacked(
+        return _stack_values(
             relation, [record.get(name) if record is not None and name in record else GONE for record in records]
         )
 
@@ -223,7 +223,7 @@ def _stacked_order(relation: Stacked, names: list[str], records: Sequence[Record
     known = [record for record in records if record is not None]
     if one_order(names, known):
         return None
-    by_number, sqls = renumbered(known)
+    by_number, sqls = renumber_orders(known)
     numbers = iter(sqls)
     columns = [None if record is None else next(numbers) for record in records]
     return Order(relation.column(columns, INT, sql_type(INT)), by_number)

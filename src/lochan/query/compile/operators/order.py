@@ -16,10 +16,10 @@ from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.logic import any_of, coalesce
-from lochan.query.compile.relations import Picked, Rows, ascending, numbered, over, sealed
+from lochan.query.compile.relations import Picked, Rows, ascending, number_rows, over, seal
 from lochan.query.compile.scope import Scope
 from lochan.query.compile.sql import Sql, is_constant, number, op
-from lochan.query.compile.value import Value, fixed
+from lochan.query.compile.value import Value, fixed_object
 from lochan.query.leaves import KeyPart
 
 
@@ -45,11 +45,11 @@ def place_of(this: Value, key: Sequence[KeyPart]) -> tuple[exp.Ordered, ...]:
 
 
 def head(count: int, rows: Rows, scope: Scope) -> Rows:
-    return sealed(rows, scope.query.names, count)
+    return seal(rows, scope.query.names, count)
 
 
 def tail(count: int, rows: Rows, scope: Scope) -> Rows:
-    counted, place = numbered(rows, scope.query.names)
+    counted, place = number_rows(rows, scope.query.names)
     last = Picked(counted.relation, scope.query.names.next(), order=(ascending(place, descending=True),), limit=count)
     return over(counted, last)
 
@@ -60,7 +60,7 @@ def top(operator: ast.Top, rows: Rows, scope: Scope) -> Rows:
 
 def uniq(operator: ast.Uniq, rows: Rows, scope: Scope) -> Rows:
     """Drops a row that equals the one before it."""
-    counted, place = numbered(rows, scope.query.names)
+    counted, place = number_rows(rows, scope.query.names)
     window = exp.Order(expressions=[ascending(place)])
     columns = list(leaves(counted.this))
     marked = Picked(counted.relation, scope.query.names.next())
@@ -74,12 +74,12 @@ def uniq(operator: ast.Uniq, rows: Rows, scope: Scope) -> Rows:
     kept = replace(over(counted, marked), tests=(first,))
     if not operator.counted:
         return kept
-    return _counted(kept, rows, scope)
+    return _count_rows(kept, rows, scope)
 
 
 def sample(operator: ast.Sample, rows: Rows, scope: Scope) -> Rows:
     """The first rows of each shape."""
-    counted, place = numbered(rows, scope.query.names)
+    counted, place = number_rows(rows, scope.query.names)
     picked = Picked(counted.relation, scope.query.names.next())
     among = exp.Window(
         this=exp.RowNumber(), partition_by=[_shape(counted.this)], order=exp.Order(expressions=[ascending(place)])
@@ -96,7 +96,7 @@ def leaves(value: Value) -> Iterator[Sql]:
             yield from leaves(each)
 
 
-def _counted(kept: Rows, rows: Rows, scope: Scope) -> Rows:
+def _count_rows(kept: Rows, rows: Rows, scope: Scope) -> Rows:
     """How many rows each stands for: up to the place of the next, or to the end."""
     place = kept.order[0].this
     marked = kept.relation
@@ -109,7 +109,7 @@ def _counted(kept: Rows, rows: Rows, scope: Scope) -> Rows:
     end = coalesce(following, op(exp.Add, total, number(1)))
     count = picked.column(exp.Cast(this=op(exp.Sub, end, place), to=exp.DataType.build("bigint")))
     found = over(replace(kept, tests=()), picked)
-    return replace(found, this=fixed({"value": found.this, "count": Value({INT: count})}))
+    return replace(found, this=fixed_object({"value": found.this, "count": Value({INT: count})}))
 
 
 def _before(value: Sql, window: exp.Order) -> Sql:

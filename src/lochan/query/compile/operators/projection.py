@@ -9,33 +9,33 @@ from dataclasses import replace
 from lochan.pools.kinds import JSON, NULL, OBJECT
 from lochan.pools.shape import Object, Path
 from lochan.query import ast
-from lochan.query.compile.constructors import chosen
+from lochan.query.compile.constructors import choose_arm
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import is_object_text, member
 from lochan.query.compile.logic import any_of, case, flag, is_null, is_set
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.scope import Scope, query_error
 from lochan.query.compile.sql import FALSE, TRUE, Sql
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed, present
+from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed_object, present
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import UnknownField, did_you_mean
 
 
 def cut(operator: ast.Cut, scope: Scope) -> Value:
     """Only these fields, in this order."""
-    return built([(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
+    return build_row([(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
 
 
 def put(operator: ast.Put, scope: Scope) -> Value:
     """All values are computed from the row as it comes. What is no record stays as it is."""
-    return assigned(scope.this, [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
+    return assign_fields(scope.this, [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
 
 
 def drop(operator: ast.Drop, scope: Scope) -> Value:
     row = scope.this
     for path in operator.paths:
         if _is_known(row, path, scope, operator):
-            row = dropped(row, path)
+            row = drop_field(row, path)
     return row
 
 
@@ -43,9 +43,9 @@ def rename(operator: ast.Rename, scope: Scope) -> Value:
     row = scope.this
     for new, old in operator.fields:
         if new[:-1] != old[:-1]:
-            raise refused(scope.query, operator, "a field cannot be moved to another place", "use put and drop")
+            raise query_error(scope.query, operator, "a field cannot be moved to another place", "use put and drop")
         if _is_known(row, old, scope, operator):
-            row = renamed(row, old, new[-1])
+            row = rename_field(row, old, new[-1])
     return row
 
 
@@ -55,12 +55,12 @@ def fuse(this: Value) -> Value:
         return this
     record = this.record
     names = record.names
-    return replace(this, record=Record(names, lambda name: _filled(record.get(name)), grows=record.grows))
+    return replace(this, record=Record(names, lambda name: _missing_as_null(record.get(name)), grows=record.grows))
 
 
-def built(fields: Sequence[tuple[Path, Value]]) -> Value:
+def build_row(fields: Sequence[tuple[Path, Value]]) -> Value:
     """A row of just these. An object around a field is there where one of its fields is."""
-    return fixed(_members(fields))
+    return fixed_object(_members(fields))
 
 
 def _members(fields: Sequence[tuple[Path, Value]]) -> dict[str, Value]:
@@ -75,7 +75,7 @@ def _members(fields: Sequence[tuple[Path, Value]]) -> dict[str, Value]:
             members[path[0]] = value
     for name, each in inner.items():
         below = _members(each)
-        members[name] = fixed(below, any_of(present(value) for value in below.values()))
+        members[name] = fixed_object(below, any_of(present(value) for value in below.values()))
     return members
 
 
@@ -83,26 +83,26 @@ def path_of(each: ast.Assigned, scope: Scope) -> Path:
     """The path that the value goes to."""
     path = ast.assigned_path(each)
     if not path:
-        raise refused(scope.query, each.value, "this value has no name", "write name := value")
+        raise query_error(scope.query, each.value, "this value has no name", "write name := value")
     return path
 
 
 # ── members of an object ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def assigned(row: Value, fields: Sequence[tuple[Path, Value]]) -> Value:
+def assign_fields(row: Value, fields: Sequence[tuple[Path, Value]]) -> Value:
     """With these values there; objects on the way are made where there are none. A field of a missing value goes."""
     row = _edited_text(row, lambda text: _assigned_text(text, fields))
     for path, value in fields:
-        row = _assigned(row, path, value)
+        row = _assign_path(row, path, value)
     return row
 
 
-def _assigned(row: Value, path: Path, value: Value) -> Value:
+def _assign_path(row: Value, path: Path, value: Value) -> Value:
     name, rest = path[0], path[1:]
     record = _record(row)
     if rest:
-        value = assigned(as_object(record.get(name)) if name in record else fixed({}), [(rest, value)])
+        value = assign_fields(as_object(record.get(name)) if name in record else fixed_object({}), [(rest, value)])
     names = record.names if name in record else (*record.names, name)
     if name in record and present(record.get(name)) != TRUE:
         row = _by_shape(row)  # a row that has not the field gets it as the last one
@@ -111,7 +111,7 @@ def _assigned(row: Value, path: Path, value: Value) -> Value:
     def get(each: str) -> Value:
         return known if each == name else record.get(each)
 
-    return _changed(row, names, get, lambda before: before if name in before else (*before, name), made=name)
+    return _change_record(row, names, get, lambda before: before if name in before else (*before, name), made=name)
 
 
 def _by_shape(row: Value) -> Value:
@@ -124,21 +124,23 @@ def _by_shape(row: Value) -> Value:
     return replace(row, record=Record(record.names, record.get, order, record.shaped, record.body, record.grows))
 
 
-def dropped(row: Value, path: Path) -> Value:
+def drop_field(row: Value, path: Path) -> Value:
     row = _edited_text(row, lambda text: _inside_text(text, path[:-1], lambda inner: _without(inner, path[-1])))
-    return _dropped(row, path)
+    return _drop_path(row, path)
 
 
-def _dropped(row: Value, path: Path) -> Value:
+def _drop_path(row: Value, path: Path) -> Value:
     name, rest = path[0], path[1:]
     if rest:
-        return _replaced(row, name, lambda inner: dropped(inner, rest))
+        return _replace_field(row, name, lambda inner: drop_field(inner, rest))
     record = _record(row)
     names = tuple(each for each in record.names if each != name)
-    return _changed(row, names, record.get, lambda before: tuple(each for each in before if each != name), without=name)
+    return _change_record(
+        row, names, record.get, lambda before: tuple(each for each in before if each != name), without=name
+    )
 
 
-def renamed(row: Value, path: Path, new: str) -> Value:
+def rename_field(row: Value, path: Path, new: str) -> Value:
     """In its place; a field that had the new name gives way."""
     row = _edited_text(
         row,
@@ -146,13 +148,13 @@ def renamed(row: Value, path: Path, new: str) -> Value:
             text, path[:-1], lambda inner: neutral("json_merged", inner, options=("renamed", path[-1], new))
         ),
     )
-    return _renamed(row, path, new)
+    return _rename_path(row, path, new)
 
 
-def _renamed(row: Value, path: Path, new: str) -> Value:
+def _rename_path(row: Value, path: Path, new: str) -> Value:
     name, rest = path[0], path[1:]
     if rest:
-        return _replaced(row, name, lambda inner: renamed(inner, rest, new))
+        return _replace_field(row, name, lambda inner: rename_field(inner, rest, new))
     record = _record(row)
 
     def edit(before: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,26 +168,26 @@ def _renamed(row: Value, path: Path, new: str) -> Value:
         old = record.get(name)
         return old if new not in record or name == new else _first(old, record.get(new))
 
-    return _changed(row, edit(record.names), get, edit, made=new, without=name)
+    return _change_record(row, edit(record.names), get, edit, made=new, without=name)
 
 
 def _first(one: Value, other: Value) -> Value:
     """A row that has not the field that is renamed keeps the one of that name."""
-    return chosen([(present(one), one), (absent(one), other)])
+    return choose_arm([(present(one), one), (absent(one), other)])
 
 
-def _replaced(row: Value, name: str, change: Callable[[Value], Value]) -> Value:
+def _replace_field(row: Value, name: str, change: Callable[[Value], Value]) -> Value:
     """With another value under a name that it has."""
     record = _record(row)
     if name not in record:
         return row
     inner = change(record.get(name))
-    return _changed(
+    return _change_record(
         row, record.names, lambda each: inner if each == name else record.get(each), lambda before: before, made=name
     )
 
 
-def _changed(
+def _change_record(
     row: Value, names: Sequence[str], get: Callable[[str], Value], edit: Edit, made: str = "", without: str = ""
 ) -> Value:
     record = _record(row)
@@ -250,7 +252,7 @@ def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
         whole = [value for path, value in each if not path]
         inner = [(path, value) for path, value in each if path]
         if whole and inner:
-            put[name] = assigned(as_object(whole[0]), inner)
+            put[name] = assign_fields(as_object(whole[0]), inner)
         elif inner:
             put[name] = Value({JSON: _assigned_text(_object_at(text, name), inner)})
         else:
@@ -262,7 +264,7 @@ def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
 def _object_of(members: Mapping[str, Value]) -> Sql:
     """What came from a text goes into one as it is: to take it apart by its kinds would be far longer."""
     texts = {name: value.text for name, value in members.items() if value.text is not None}
-    return json_text(fixed({**members, **{name: Value({JSON: text}, MISSING) for name, text in texts.items()}}))
+    return json_text(fixed_object({**members, **{name: Value({JSON: text}, MISSING) for name, text in texts.items()}}))
 
 
 def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
@@ -271,7 +273,9 @@ def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
         return edit(text)
     inner = _object_at(text, path[0])
     edited = case((is_set(inner), _inside_text(inner, path[1:], edit)))
-    return neutral("json_merged", text, json_text(fixed({path[0]: Value({JSON: edited}, MISSING)}, is_set(edited))))
+    return neutral(
+        "json_merged", text, json_text(fixed_object({path[0]: Value({JSON: edited}, MISSING)}, is_set(edited)))
+    )
 
 
 def _object_at(text: Sql, name: str) -> Sql:
@@ -284,7 +288,7 @@ def _without(text: Sql, name: str) -> Sql:
     return neutral("json_merged", text, TRUE, options=("gone", name))
 
 
-def _filled(value: Value) -> Value:
+def _missing_as_null(value: Value) -> Value:
     """Null where it was missing: then all NULL says so, and no column need say it."""
     value = replace(value, shaped=None)
     if value.nothing:
@@ -292,7 +296,7 @@ def _filled(value: Value) -> Value:
     record = value.record
     if record is None or value.kinds - {NULL} != {OBJECT}:  # of several kinds: nothing makes them one shape
         return value
-    return replace(value, record=Record(record.names, lambda name: _filled(record.get(name))))
+    return replace(value, record=Record(record.names, lambda name: _missing_as_null(record.get(name))))
 
 
 def _is_known(row: Value, path: Path, scope: Scope, at: ast.Node) -> bool:

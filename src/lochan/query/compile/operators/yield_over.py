@@ -16,29 +16,29 @@ from sqlglot import exp
 from lochan.pools.kinds import ARRAY, JSON, STRING
 from lochan.pools.shape import Type
 from lochan.query import ast
-from lochan.query.compile.bindings import resealed
-from lochan.query.compile.constructors import chosen
+from lochan.query.compile.bindings import seal_again
+from lochan.query.compile.constructors import choose_arm
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.fields import array_items, is_array_text, opened, typed
+from lochan.query.compile.fields import array_items, is_array_text, json_by_kind, typed_value
 from lochan.query.compile.logic import case, eq, negate
 from lochan.query.compile.relations import Picked, Rows
 from lochan.query.compile.scope import Scope
 from lochan.query.compile.sql import FALSE, TRUE, Sql, element_type, null_of, number, sql_type
-from lochan.query.compile.value import MISSING, Value, mapped, present, with_null
+from lochan.query.compile.value import MISSING, Value, map_expressions, present, with_null
 from lochan.query.dialects.neutral import neutral
 
 
-def yielded(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
+def yield_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
     """What is missing is no row."""
     if len(values) == 1:
         return _there(replace(rows, this=value_of(values[0], scope), key=None))
     rows, scope = _in_order(rows, scope)
     picked, each = _spread(neutral("list_of", *map(number, range(len(values)))), rows, scope)
     arms = [(eq(each, number(at)), _through(picked, value_of(e, scope))) for at, e in enumerate(values)]
-    return _there(Rows(picked, chosen(arms)))
+    return _there(Rows(picked, choose_arm(arms)))
 
 
-def unnested(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
+def unnest_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
     """One row for each element; what is no array is one itself, and what is missing is none."""
     rows, scope = _in_order(rows, scope)
     arms = [arm for each in values for arm in _arms(value_of(each, scope))]
@@ -61,7 +61,7 @@ class _Arm:
     of: Type | None = None  # what is in a typed array; None: texts
 
     def element_of(self, each: Sql) -> Value:
-        return opened(each) if self.of is None else typed(each, self.of)
+        return json_by_kind(each) if self.of is None else typed_value(each, self.of)
 
     def null(self) -> Sql:
         """Returns a null of the element type."""
@@ -107,14 +107,14 @@ def _several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
         else:
             inner = _through(picked, arm.itself)
         found.append((eq(of, number(at)), inner))
-    return Rows(picked, chosen(found))
+    return Rows(picked, choose_arm(found))
 
 
 def _in_order(rows: Rows, scope: Scope) -> tuple[Rows, Scope]:
     """With an order that waits carried out first: to sort behind this would mix what one row becomes."""
     if not rows.order:
         return rows, scope
-    rows, scope = resealed(rows, scope)
+    rows, scope = seal_again(rows, scope)
     return replace(rows, order=()), scope
 
 
@@ -126,7 +126,7 @@ def _spread(array: Sql, rows: Rows, scope: Scope) -> tuple[Picked, Sql]:
 
 
 def _through(picked: Picked, value: Value) -> Value:
-    return mapped(value, lambda sql, kind: picked.column(sql))
+    return map_expressions(value, lambda sql, kind: picked.column(sql))
 
 
 def _there(rows: Rows) -> Rows:

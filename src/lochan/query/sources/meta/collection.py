@@ -31,7 +31,7 @@ async def plan_rows(repository: OpenRepository) -> list[dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for number, time, user, type, payload in await _events(repository):
         if type == "planned":
-            head, files = await _listed(repository, payload["list"])
+            head, files = await _read_list(repository, payload["list"])
             found[number] = {
                 "plan": number,
                 "time": Instant(time),
@@ -59,7 +59,7 @@ async def planned_rows(repository: OpenRepository) -> MetaRows:
     tables = []
     for number, _, _, type, payload in await _events(repository):
         if type == "planned":
-            _, files = await _listed(repository, payload["list"])
+            _, files = await _read_list(repository, payload["list"])
             tables.append(files.add_column(0, "plan", pa.repeat(pa.scalar(number, pa.int64()), len(files))))
     fields = ("plan", *_FILE_FIELDS)
     table = pa.concat_tables(tables) if tables else None
@@ -82,7 +82,7 @@ async def _events(repository: OpenRepository) -> list[tuple[int, int, str, str, 
     ]
 
 
-async def _listed(repository: OpenRepository, file: str) -> tuple[PlanHead, pa.Table]:
+async def _read_list(repository: OpenRepository, file: str) -> tuple[PlanHead, pa.Table]:
     head = await read_head(repository.store, repository.repository.id, file)
     parts = [await read_part(repository.store, repository.repository.id, part) for part in head.parts]
     return head, pa.concat_tables([PLAN_SCHEMA.empty_table(), *(part.select(PLAN_SCHEMA.names) for part in parts)])

@@ -78,10 +78,10 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
     if not low:
         return {}
     ends = zip(("min", "max"), keys.ends(Span(low, high), settings), strict=True)
-    return {name: shown(values) for name, values in ends if values and None not in values}
+    return {name: show_key(values) for name, values in ends if values and None not in values}
 
 
-def shown(values: list[Any]) -> Any:
+def show_key(values: list[Any]) -> Any:
     """The value of a key of one part; of several a list, in which times are texts."""
     if len(values) == 1:
         [value] = values

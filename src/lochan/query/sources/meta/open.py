@@ -72,14 +72,14 @@ async def rows_of(
             all_read = await permits.reads_all(repository, ref)
             return await rows_over_time(repository, ref, None if all_read else _readable(repository, ref, permits))
         case "staged":
-            return await _shown(await of_files.staged_rows(repository, ref), repository, ref, permits)
+            return await _visible_rows(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":
             return MetaRows(_INDEX_FIELDS)
     resolved = await repository.resolve(ref)
     match source.meta:
         case "entries":
             found = await of_files.entry_rows(await repository.tree(resolved.commit), repository.places)
-            return await _shown(found, repository, ref, permits)
+            return await _visible_rows(found, repository, ref, permits)
         case "ranges":
             return await _ranges(repository, ref, resolved, permits)
     snapshot = await snapshots.at(repository, resolved)
@@ -88,7 +88,7 @@ async def rows_of(
     return rows(snapshot, kept)
 
 
-async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
+async def _visible_rows(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
     """The rows whose paths the user may read."""
     if found.table is None or permits is EVERYTHING:
         return found
@@ -171,7 +171,7 @@ async def _collection(repository: OpenRepository, meta: str) -> MetaRows:
     return await collection.unreferenced_rows(repository)
 
 
-def dated(source: ast.Source, ref: str) -> ast.Source:
+def at_ref(source: ast.Source, ref: str) -> ast.Source:
     """At this ref, if the source names none itself and can have one."""
     is_time = ref.startswith("{")
     only_times = source.name is None or source.meta in _OF_NO_COMMIT

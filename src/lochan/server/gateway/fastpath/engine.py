@@ -122,7 +122,7 @@ class ObjectCache:
         found = known.lookup.settled.find(path) if change is None else change
         if found is None or isinstance(found, Tombstone):
             return None
-        made = _cached(repository, source, found, to_read)
+        made = _cached_object(repository, source, found, to_read)
         weight, asked = made.bytes + 2 * len(url_path), hash(url_path)
         has_room = self._objects.weight + weight <= self._bytes_max
         if has_room or cached is not None or self._asked[asked % _ASKED_MAX] == asked:
@@ -140,7 +140,7 @@ class ObjectCache:
         return True
 
 
-def _cached(repository: OpenRepository, source: object, found: Found, to_read: bool) -> CachedObject:
+def _cached_object(repository: OpenRepository, source: object, found: Found, to_read: bool) -> CachedObject:
     """REQUIRES: the same headers in the same order as the general path has them."""
     if isinstance(found, tuple):
         rows, row = found
@@ -162,7 +162,7 @@ def _whole(block: Block | None, size: int) -> Block | None:
     return block if block is not None and block.size == size else None
 
 
-def hashed(
+def hash_body(
     path: str,
     data: bytes,
     kept: ObjectHeaders,

@@ -28,7 +28,7 @@ from lochan.server.gateway.fastpath.engine import (
     Entry,
     HashedBody,
     OpenRepository,
-    hashed,
+    hash_body,
     holds_rows,
     lies_elsewhere,
     stage,
@@ -168,7 +168,7 @@ class FastWrites:
             data = await self._body_timeout.body(protocol)
         except (TimeoutError, ProtocolClosed) as error:
             return ReplayedBody(protocol, error)
-        small = _checked(write, target.path, data)
+        small = _check_body(write, target.path, data)
         if small is None:
             return ReplayedBody(protocol, data)
         user, source, hashed_at = write.verifier.user, self._gateway.origin(scope), boot()
@@ -202,7 +202,7 @@ class FastWrites:
             return None
         try:
             kept = self._kept_of(shape, headers)
-            md5, checksums = _declared(headers) if shape.is_declared else _NOTHING
+            md5, checksums = _declared_digests(headers) if shape.is_declared else _NOTHING
         except S3Error:
             return None
         return PlainWrite(verifier, path, size, payload, kept, md5, checksums)
@@ -258,19 +258,19 @@ class FastWrites:
         return request
 
 
-def _declared(headers: Mapping[str, str]) -> tuple[str | None, Mapping[str, str | None]]:
+def _declared_digests(headers: Mapping[str, str]) -> tuple[str | None, Mapping[str, str | None]]:
     """An MD5 and a checksum. Raises S3Error for what does not fit together."""
     md5, checksum = content_md5(headers), declared_checksum(headers)
     return None if md5 is None else md5.hex(), {} if checksum is None else {checksum.algorithm: checksum.value}
 
 
-def _checked(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
+def _check_body(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
     """None: the body is not what was signed or declared."""
     digest = sha256(data).digest()
     if len(data) != write.length or (write.payload != _UNSIGNED and digest.hex() != write.payload):
         return None
     try:
-        return hashed(path, data, write.kept, digest, write.md5, write.checksums)
+        return hash_body(path, data, write.kept, digest, write.md5, write.checksums)
     except LochanError:
         return None
 

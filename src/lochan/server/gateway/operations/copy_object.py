@@ -14,7 +14,7 @@ from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_uploads import copied
+from lochan.server.gateway.wire.xml_uploads import copy_result
 
 RENAME_SOURCE = "x-amz-rename-source"
 
@@ -28,7 +28,7 @@ async def copy_object(gateway: Gateway, request: S3Request) -> Response:
         made = await branch.copy(source_ref(source), source.path, target.path, options, key=idempotency_key(request))
     except NotFound:
         raise S3Error("NoSuchKey", Key=source.path) from None
-    return xml(copied(made.etag, microseconds(made.mtime), made.checksums))
+    return xml(copy_result(made.etag, microseconds(made.mtime), made.checksums))
 
 
 async def found_source(gateway: Gateway, request: S3Request) -> ObjectAddress:

@@ -17,7 +17,7 @@ from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import HASHERS, refuse_other_md5
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
-from lochan.server.gateway.wire.xml_out import DeletedKey, UndeletedKey, deleted
+from lochan.server.gateway.wire.xml_out import DeletedKey, UndeletedKey, delete_result
 
 _BODY_BYTES_MAX = 8 << 20
 
@@ -65,7 +65,7 @@ async def delete_objects(gateway: Gateway, request: S3Request) -> Response:
         except LochanError as error:
             failed += [_failure(gateway, each, error) for each, _ in several]
     shown = [] if deletions.quiet else [DeletedKey(each.key, each.version) for each in done]
-    return xml(deleted(shown, failed))
+    return xml(delete_result(shown, failed))
 
 
 async def _delete(request: S3Request, addresses: list[ObjectAddress]) -> None:

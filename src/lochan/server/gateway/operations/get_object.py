@@ -15,18 +15,18 @@ _KNOWN = {"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
 
 
 async def get_object(gateway: Gateway, request: S3Request) -> Response:
-    found, (start, end), status, headers = await _requested(gateway, request)
+    found, (start, end), status, headers = await _requested_bytes(gateway, request)
     if end - start > _WHOLE_BYTES_MAX:
         return Response(status, headers, stream=lambda size: found.stream(start, end, piece_bytes=size))
     return Response(status, headers, await found.read(start, end))
 
 
 async def head_object(gateway: Gateway, request: S3Request) -> Response:
-    _, _, status, headers = await _requested(gateway, request)
+    _, _, status, headers = await _requested_bytes(gateway, request)
     return Response(status, headers)
 
 
-async def _requested(gateway: Gateway, request: S3Request) -> tuple[ServedObject, ByteSpan, int, Headers]:
+async def _requested_bytes(gateway: Gateway, request: S3Request) -> tuple[ServedObject, ByteSpan, int, Headers]:
     """The object, which bytes of it, and how it is answered."""
     address = await object_address(gateway, request, request.action, root=True)
     found = await open_object(address, read_conditions(request.headers))

@@ -25,7 +25,7 @@ from lochan.server.gateway.request import XML, Headers, Response, S3Request
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
-from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
+from lochan.server.gateway.wire.xml_uploads import post_result as posted_xml
 
 _SCHEMES = ("http", "https")
 

@@ -44,7 +44,7 @@ async def create_multipart_upload(gateway: Gateway, request: S3Request) -> Respo
     kept = kept_headers(request.headers)
     options = PutOptions(content_type=kept.content_type, headers=kept.headers, metadata=kept.metadata)
     made = await address.writable().create_upload(address.path, options, checksum=algorithm, checksum_type=kind)
-    answer = xml(xml_uploads.initiated(request.bucket, request.key, made.id))
+    answer = xml(xml_uploads.initiate_result(request.bucket, request.key, made.id))
     if algorithm and kind:
         answer.headers.extend([("x-amz-checksum-algorithm", algorithm), ("x-amz-checksum-type", kind)])
     return answer
@@ -98,7 +98,7 @@ async def upload_part_copy(gateway: Gateway, request: S3Request) -> Response:
     span = copied_span(text, size) if text else ByteSpan(0, size)
     with _still_open(request):
         part = await upload.copy_part(which, source_ref(source), source.path, *span, conditions=conditions)
-    return xml(xml_uploads.copied(part.etag, microseconds(part.date), part.checksums, of_part=True))
+    return xml(xml_uploads.copy_result(part.etag, microseconds(part.date), part.checksums, of_part=True))
 
 
 async def list_parts(gateway: Gateway, request: S3Request) -> Response:
@@ -115,7 +115,7 @@ async def list_parts(gateway: Gateway, request: S3Request) -> Response:
         xml_uploads.list_parts(
             PartListing(
                 bucket=request.bucket,
-                upload=_listed(request.key, shown),
+                upload=_listed_upload(request.key, shown),
                 parts=[
                     UploadedPart(part.number, microseconds(part.date), part.etag, part.size, part.checksums)
                     for part in page
@@ -131,7 +131,7 @@ async def list_parts(gateway: Gateway, request: S3Request) -> Response:
     )
 
 
-def _listed(key: str, upload: UploadInfo) -> ListedUpload:
+def _listed_upload(key: str, upload: UploadInfo) -> ListedUpload:
     date = microseconds(upload.date)
     return ListedUpload(key, upload.id, date, upload.checksum or None, upload.checksum_type or None)
 
@@ -159,7 +159,7 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
     items: list[tuple[str, str | None, ListedUpload | None]] = []  # key or prefix, id, upload
     for common, several in groupby(found, lambda pair: _common(pair[0], prefix, delimiter)):
         if common is None:
-            items += [(key, each.id, _listed(key, each)) for key, each in several]
+            items += [(key, each.id, _listed_upload(key, each)) for key, each in several]
         else:
             items.append((common, None, None))
     page = items[:limit]
@@ -226,7 +226,7 @@ async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Res
         made = await upload.complete(named, checksum=checksum, conditions=write_conditions(request.headers))
     kind = type_of(made.checksums)
     place = f"/{request.bucket}/{request.key}", request.bucket, request.key
-    return xml(xml_uploads.completed(*place, made.etag, made.checksums, kind))
+    return xml(xml_uploads.complete_result(*place, made.etag, made.checksums, kind))
 
 
 def _check_size(parts: list[CompletedPart], put: list[PartInfo], request: S3Request) -> None:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.signed_request import decoded
+from lochan.server.gateway.wire.signed_request import decode_uri
 
 KEY_BYTES_MAX = 1024
 
@@ -26,15 +26,15 @@ class CopySource(NamedTuple):
     version: str | None
 
 
-def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
+def parse_address(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
     """`path` as on the wire. Raises InvalidURI or KeyTooLongError; `checked_bucket` checks the bucket's name.
 
     Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
     """
-    return located(host, decoded(path), domains)
+    return parse_decoded_address(host, decode_uri(path), domains)
 
 
-def located(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
+def parse_decoded_address(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
     """The same for a path that the server has decoded."""
     path = path.removeprefix("/")
     bucket = host_bucket(host, domains)
@@ -74,7 +74,7 @@ def checked_bucket(name: str) -> str:
 def copy_source(header: str) -> CopySource:
     """Parses `x-amz-copy-source`: `/bucket/key`, encoded, with an optional `?versionId=`."""
     path, _, version = header.partition("?versionId=")
-    bucket, _, key = decoded(path).removeprefix("/").partition("/")
+    bucket, _, key = decode_uri(path).removeprefix("/").partition("/")
     if not bucket or not key:
         raise S3Error(
             "InvalidArgument",
@@ -82,4 +82,4 @@ def copy_source(header: str) -> CopySource:
             ArgumentName="x-amz-copy-source",
             ArgumentValue=header[:1024],
         )
-    return CopySource(bucket, checked_key(key), decoded(version) if version else None)
+    return CopySource(bucket, checked_key(key), decode_uri(version) if version else None)

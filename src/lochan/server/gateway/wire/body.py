@@ -108,7 +108,7 @@ class ChunkedBody:
         stop = end + 1 if end >= 0 else min(len(data), at + LINE_BYTES_MAX)
         self._line += data[at:stop]
         if len(self._line) > LINE_BYTES_MAX or (end < 0 and stop - at == LINE_BYTES_MAX):
-            raise _malformed("a line is too long")
+            raise _malformed_error("a line is too long")
         if end >= 0:
             line = bytes(self._line)
             self._line.clear()
@@ -118,14 +118,14 @@ class ChunkedBody:
     def _without_cr(self, line: bytes) -> bytes:
         """Only trailers may end in LF alone: minio-go writes them so."""
         if self._state != self._on_trailer:
-            raise _malformed("a line does not end in CR LF")
+            raise _malformed_error("a line does not end in CR LF")
         return line[:-1]
 
     def _on_size(self, line: bytes) -> None:
         digits, semicolon, extension = line.partition(b";")
         # int() would take signs, spaces and underscores as well.
         if not digits or len(digits) > _SIZE_DIGITS_MAX or digits.strip(b"0123456789abcdefABCDEF"):
-            raise _malformed("the size of a chunk is not a hexadecimal number")
+            raise _malformed_error("the size of a chunk is not a hexadecimal number")
         size = int(digits, 16)
         if size > self._left:
             raise S3Error("IncompleteBody", "The chunks hold more than x-amz-decoded-content-length says.")
@@ -142,7 +142,7 @@ class ChunkedBody:
 
     def _on_chunk_end(self, line: bytes) -> None:
         if line:
-            raise _malformed("a chunk is longer than it says")
+            raise _malformed_error("a chunk is longer than it says")
         if self._chain is not None:
             self._chain.prove()
         self._state = self._on_size
@@ -202,7 +202,7 @@ class _Chain:
 
     def begin(self, extension: bytes) -> None:
         if not extension.startswith(_SIGNATURE):
-            raise _malformed("a chunk has no signature")
+            raise _malformed_error("a chunk has no signature")
         self._claimed = extension[len(_SIGNATURE) :].decode("latin-1")
         self._hash = sha256()
 
@@ -255,5 +255,5 @@ def _present(seed: ChunkSeed | None) -> ChunkSeed:
     return seed
 
 
-def _malformed(what: str) -> S3Error:
+def _malformed_error(what: str) -> S3Error:
     return S3Error("InvalidRequest", f"The body is not well-formed aws-chunked: {what}.")

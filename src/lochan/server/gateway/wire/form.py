@@ -82,7 +82,7 @@ class FormReader:
         elif self._buffer.startswith(b"\r\n"):
             self._state = self._on_headers
         else:
-            raise _malformed("a boundary does not end its line")
+            raise _malformed_error("a boundary does not end its line")
         return True
 
     def _on_headers(self) -> bool:
@@ -93,7 +93,7 @@ class FormReader:
         disposition, kind = _headers(head)
         name = _NAME.search(disposition)
         if name is None or len(self.fields) == FIELDS_MAX:
-            raise _malformed("a part has no name, or there are too many")
+            raise _malformed_error("a part has no name, or there are too many")
         self._name = name[1]
         if self._name.lower() != "file":
             self._state = self._on_value
@@ -159,8 +159,8 @@ def _text(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise _malformed("a field is not UTF-8") from None
+        raise _malformed_error("a field is not UTF-8") from None
 
 
-def _malformed(what: str) -> S3Error:
+def _malformed_error(what: str) -> S3Error:
     return S3Error("MalformedPOSTRequest", f"The form is not well-formed: {what}.")

@@ -105,23 +105,23 @@ def _seconds(year: int, month: int, day: int, hour: int, minute: int, second: in
     return timegm((year, month, day, hour, minute, second))
 
 
-def quoted(etag: str) -> str:
+def quote_etag(etag: str) -> str:
     return f'"{etag}"'
 
 
-def unquoted(text: str) -> str:
+def unquote_etag(text: str) -> str:
     """Clients give tags with quotes and without them."""
     text = text.strip()
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
-def listed(header: str | None, *, weakly: bool) -> tuple[str, ...] | None:
+def parse_etags(header: str | None, *, weakly: bool) -> tuple[str, ...] | None:
     """The tags of If-Match or If-None-Match, or `*`; None without the header. A weak tag never proves that bytes are
     the same, and counts only where that is not asked for."""
     if header is None:
         return None
     tags = [tag.strip() for tag in header.split(",")]
-    return tuple(unquoted(tag.removeprefix("W/")) for tag in tags if weakly or not tag.startswith("W/"))
+    return tuple(unquote_etag(tag.removeprefix("W/")) for tag in tags if weakly or not tag.startswith("W/"))
 
 
 def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
@@ -132,7 +132,7 @@ def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
     date = parse_http_date(header)
     if date is not None:
         return modified == date
-    tags = listed(header, weakly=False) or ()
+    tags = parse_etags(header, weakly=False) or ()
     return "*" in tags or etag in tags
 
 

@@ -86,8 +86,8 @@ class PostClaim:
         else:
             realm.refuse_v2()
             self._signature, self.access_key_id = (
-                _needed(form.fields, "signature"),
-                _needed(form.fields, "awsaccesskeyid"),
+                _require_field(form.fields, "signature"),
+                _require_field(form.fields, "awsaccesskeyid"),
             )
         # Version 2 has no date of its own, so only the policy's end can be bounded.
         self.length = conforming(form, self._policy, now, inf if self._is_v4 else now + _WEEK_S + SKEW_SECONDS_MAX)
@@ -100,17 +100,17 @@ class PostClaim:
 
     def _read_v4(self, realm: Realm, now: float) -> None:
         fields = self._fields
-        if _needed(fields, "x-amz-algorithm") != ALGORITHM:
+        if _require_field(fields, "x-amz-algorithm") != ALGORITHM:
             raise S3Error("InvalidArgument", f"x-amz-algorithm must be {ALGORITHM}", ArgumentName="x-amz-algorithm")
-        date = _needed(fields, "x-amz-date")
+        date = _require_field(fields, "x-amz-date")
         signed_at = parse_iso_basic(date)
         if signed_at is None:
             raise S3Error("InvalidArgument", "x-amz-date is not a date", ArgumentName="x-amz-date")
-        text = _needed(fields, "x-amz-credential")
+        text = _require_field(fields, "x-amz-credential")
         credential = realm.credential(text, date, "InvalidArgument", "Error parsing the x-amz-credential field; ")
         if not -SKEW_SECONDS_MAX <= now - signed_at <= _WEEK_S:
             raise S3Error("AccessDenied", "A form is good for a week from its x-amz-date, and this one has expired.")
-        self._signature = _needed(fields, "x-amz-signature")
+        self._signature = _require_field(fields, "x-amz-signature")
         self._scope = (credential.day, credential.region, credential.service)
         self.access_key_id = credential.access_key_id
 
@@ -134,7 +134,7 @@ def post_claimed(form: PostForm, realm: Realm, now: float) -> PostClaim | None:
 def conforming(form: PostForm, policy: str, now: float, end_max: float = inf) -> LengthRange:
     """How long the file may be. Raises AccessDenied where the form is not what the policy allows, or is too late, or
     the policy ends after `end_max`."""
-    decoded = _decoded(policy)
+    decoded = _decode(policy)
     end = parse_iso_extended(decoded.expiration)
     if end is None:
         raise _invalid(f"Invalid 'expiration' value: '{decoded.expiration[:64]}'")
@@ -158,7 +158,7 @@ def conforming(form: PostForm, policy: str, now: float, end_max: float = inf) ->
     return length
 
 
-def _decoded(policy: str) -> _Policy:
+def _decode(policy: str) -> _Policy:
     if not policy or len(policy) > POLICY_BYTES_MAX * 4 // 3:
         raise _invalid("there is none, or it is too long")
     try:
@@ -199,7 +199,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
-def _needed(fields: Mapping[str, str], name: str) -> str:
+def _require_field(fields: Mapping[str, str], name: str) -> str:
     value = fields.get(name)
     if not value:
         message = f"Bucket POST must contain a field named '{name}', in front of the file."

@@ -17,7 +17,7 @@ from lochan.server.gateway.wire.identity import (
 )
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
-from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decoded, meant_name
+from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decode_name, decode_uri
 
 EXPIRES_SECONDS_MAX = 7 * 24 * 3600
 
@@ -97,7 +97,7 @@ class QueryV2:
         if not (expires.isascii() and expires.isdecimal() and len(expires) <= 12):
             raise S3Error("AccessDenied", "Invalid date (should be seconds since epoch): " + expires[:64])
         if now > int(expires):
-            raise _expired(int(expires), now)
+            raise _expired_error(int(expires), now)
         if int(expires) - now > EXPIRES_SECONDS_MAX + SKEW_SECONDS_MAX:
             raise S3Error("AccessDenied", f"Expires must be less than a week ahead (in seconds): {EXPIRES_SECONDS_MAX}")
         _refuse_open(request.names)
@@ -137,12 +137,12 @@ def _once(pairs: Pairs, names: Collection[str]) -> Mapping[str, str]:
     """The parameters of the signature itself: one that comes twice could be read in two ways."""
     found: dict[str, str] = {}
     for raw, value in pairs:
-        name = meant_name(raw)
+        name = decode_name(raw)
         if name in names:
             if name in found:
                 raise S3Error(_CODE, f"The parameter {name} was given more than once.")
             # `+` stays: no such value holds a space, and base64 does hold pluses that some clients do not encode.
-            found[name] = decoded(value)
+            found[name] = decode_uri(value)
     return found
 
 
@@ -160,10 +160,10 @@ def _refuse_out_of_time(timestamp: str, expires: str, now: float) -> None:
     if start - now > SKEW_SECONDS_MAX:
         raise S3Error("AccessDenied", "Request is not yet valid", ServerTime=_iso(now))
     if now > start + int(digits):
-        raise _expired(start + int(digits), now, {"X-Amz-Expires": expires})
+        raise _expired_error(start + int(digits), now, {"X-Amz-Expires": expires})
 
 
-def _expired(end: int, now: float, fields: Mapping[str, str] | None = None) -> S3Error:
+def _expired_error(end: int, now: float, fields: Mapping[str, str] | None = None) -> S3Error:
     return S3Error("AccessDenied", "Request has expired", **(fields or {}), Expires=_iso(end), ServerTime=_iso(now))
 
 

@@ -18,7 +18,7 @@ from lochan.server.gateway.wire.identity import (
     undeclared_payload,
 )
 from lochan.server.gateway.wire.signature_v4 import same
-from lochan.server.gateway.wire.signed_request import SignedRequest, meant_name, wire_bytes
+from lochan.server.gateway.wire.signed_request import SignedRequest, decode_name, wire_bytes
 
 # Of a query version 2 signs what makes another operation of a request, or another answer about an object; a test
 # compares this with the routes. It leaves the parameters of a list (prefix, marker, …) open: a link has none of those.
@@ -119,7 +119,7 @@ def _amz_headers(headers: Mapping[str, str], parameters: Mapping[str, str]) -> s
 
 def _signed_parameters(query: str) -> tuple[str, str]:
     """Sorted by name, with decoded values: as they were written, and without the `=` of empty values."""
-    pairs = [(meant_name(name), equals, value) for name, equals, value in _divided(query)]
+    pairs = [(decode_name(name), equals, value) for name, equals, value in _split_query(query)]
     found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
     if not found:
         return "", ""
@@ -130,7 +130,7 @@ def _signed_parameters(query: str) -> tuple[str, str]:
     return "?" + "&".join(written), "?" + "&".join(bare)
 
 
-def _divided(query: str) -> Iterator[tuple[str, str, str]]:
+def _split_query(query: str) -> Iterator[tuple[str, str, str]]:
     return (pair.partition("=") for pair in query.split("&"))
 
 

@@ -36,13 +36,13 @@ def query_pairs(query: str) -> Pairs:
     return [(name, value) for name, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
 
 
-def meant_name(name: str) -> str:
+def decode_name(name: str) -> str:
     """The name of a parameter as the operations read it: `%64elete` is `delete`. A search for a name looks for
     this one, or a signature would be of another request than the one that is carried out."""
     return unquote_plus(name) if "%" in name or "+" in name else name
 
 
-def decoded(text: str) -> str:
+def decode_uri(text: str) -> str:
     """Raises InvalidURI where an escape is cut or the bytes are not UTF-8."""
     if "%" not in text and text.isascii():
         return text
@@ -68,7 +68,7 @@ class SignedRequest:
         self.path = path
         self.query = query
         self.bucket = bucket
-        self.headers: Mapping[str, str] = joined(headers)
+        self.headers: Mapping[str, str] = join_headers(headers)
 
     @classmethod
     def of_decoded_path(
@@ -84,22 +84,22 @@ class SignedRequest:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of the parameters, decoded."""
-        return frozenset(meant_name(name) for name, _ in self.pairs)
+        return frozenset(decode_name(name) for name, _ in self.pairs)
 
     def canonical_query(self, without: str = "") -> str:
         """Sorted by the encoded name, then by the encoded value."""
-        return canonical_query([pair for pair in self.pairs if meant_name(pair[0]) != without])
+        return canonical_query([pair for pair in self.pairs if decode_name(pair[0]) != without])
 
     def raw_query(self, without: str = "") -> str:
         """Sorted, but encoded as the client did."""
-        return _assembled([pair for pair in self.pairs if meant_name(pair[0]) != without])
+        return _assemble([pair for pair in self.pairs if decode_name(pair[0]) != without])
 
     @property
     def canonical_path(self) -> str:
         return canonical_path(self.path)
 
 
-def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Names in lower case, values trimmed, several of one name joined by commas, as signatures want them."""
     found: dict[str, str] = {}
     for name, value in headers:
@@ -110,7 +110,7 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def canonical_query(pairs: Pairs) -> str:
     """Returns the canonical form of names and values as they were sent."""
-    return _assembled([(canonical_part(name), canonical_part(value)) for name, value in pairs]) if pairs else ""
+    return _assemble([(canonical_part(name), canonical_part(value)) for name, value in pairs]) if pairs else ""
 
 
 def wire_bytes(text: str) -> bytes:
@@ -121,6 +121,6 @@ def wire_bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
 
 
-def _assembled(pairs: Pairs) -> str:
+def _assemble(pairs: Pairs) -> str:
     pairs.sort()
     return "&".join([f"{name}={value}" for name, value in pairs])

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from lochan.server.gateway.wire.checksums import HASHERS, checked_value
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.header_values import unquoted
+from lochan.server.gateway.wire.header_values import unquote_etag
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 TEXT_CHARS_MAX: Final = 8192
@@ -55,13 +55,13 @@ class XmlReader:
         self._bytes += len(data)
         # A NUL stands in every document of UTF-16, which the parser would take unasked, and in none of UTF-8.
         if self._bytes > self.bytes_max or b"\0" in data:
-            raise malformed()
+            raise malformed_error()
         before = self._bytes - len(data)
         for at in range(0, len(data), _SLICE_BYTES):
             self._parse(data[at : at + _SLICE_BYTES], last=False)
             # What the parser has not reported yet is the beginning of a token that it keeps.
             if before + at + _SLICE_BYTES - self._parser.CurrentByteIndex > TOKEN_BYTES_MAX + _SLICE_BYTES:
-                raise malformed()
+                raise malformed_error()
 
     def close(self) -> None:
         """The end of the document. Raises MalformedXML if it is not complete."""
@@ -75,17 +75,17 @@ class XmlReader:
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError:
-            raise malformed() from None
+            raise malformed_error() from None
 
     def _on_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if (encoding.lower() if encoding else None) not in _ENCODINGS:
-            raise malformed()
+            raise malformed_error()
 
     def _on_start(self, name: str, attributes: object) -> None:
         namespace, _, local = name.rpartition(" ")
         schema = self._schemas[-1]
         if schema is None or local not in schema or namespace not in _NAMESPACES:
-            raise malformed()
+            raise malformed_error()
         self._refuse_stray_text()
         self._paths.append((*self._paths[-1], local))
         self._schemas.append(schema[local])
@@ -107,20 +107,20 @@ class XmlReader:
                 return
         self._text_chars += len(text)
         if self._text_chars > TEXT_CHARS_MAX:
-            raise malformed()
+            raise malformed_error()
         self._text.append(text)
 
     def _refuse_stray_text(self) -> None:
         if self._text:
-            raise malformed()
+            raise malformed_error()
 
 
-def malformed() -> S3Error:
+def malformed_error() -> S3Error:
     return S3Error("MalformedXML")
 
 
 def _refuse(*declared: Any) -> NoReturn:
-    raise malformed()
+    raise malformed_error()
 
 
 class CompletedPart(NamedTuple):
@@ -159,7 +159,7 @@ class CompleteReader(XmlReader):
     def finish(self) -> list[CompletedPart]:
         self.close()
         if not self._parts:
-            raise malformed()
+            raise malformed_error()
         numbers = [part.number for part in self._parts]
         if any(number >= following for number, following in pairwise(numbers)):
             raise S3Error("InvalidPartOrder")
@@ -171,8 +171,8 @@ class CompleteReader(XmlReader):
     def closed(self, path: tuple[str, ...]) -> None:
         if len(path) == 2:
             if len(self._parts) == PARTS_MAX:
-                raise malformed()
-            self._parts.append(_completed(self._part))
+                raise malformed_error()
+            self._parts.append(_completed_part(self._part))
             self._part = {}
 
 
@@ -196,7 +196,7 @@ class DeleteReader(XmlReader):
     def finish(self) -> Deletions:
         self.close()
         if not self._found.objects:
-            raise malformed()
+            raise malformed_error()
         self._found.quiet = _boolean(self._quiet.get("Quiet", "false"))
         return self._found
 
@@ -207,8 +207,8 @@ class DeleteReader(XmlReader):
         if len(path) == 2 and path[-1] == "Object":
             found, self._object = self._object, {}
             if not found.get("Key") or len(self._found.objects) == DELETES_MAX:
-                raise malformed()
-            etag = unquoted(found["ETag"]) if found.get("ETag") else None
+                raise malformed_error()
+            etag = unquote_etag(found["ETag"]) if found.get("ETag") else None
             rest = (found.get(name) or None for name in ("LastModifiedTime", "Size"))
             self._found.objects.append(Deletion(found["Key"], found.get("VersionId") or None, etag, *rest))
 
@@ -263,13 +263,13 @@ def parse_create_bucket(body: bytes) -> str:
     return reader.finish()
 
 
-def _completed(found: Mapping[str, str]) -> CompletedPart:
+def _completed_part(found: Mapping[str, str]) -> CompletedPart:
     number = found.get("PartNumber", "").strip()
     if not (number.isascii() and number.isdecimal() and len(number) <= 5 and 1 <= int(number) <= PARTS_MAX):
-        raise malformed()
-    etag = unquoted(found.get("ETag", ""))
+        raise malformed_error()
+    etag = unquote_etag(found.get("ETag", ""))
     if not etag:
-        raise malformed()
+        raise malformed_error()
     checksums = {
         algorithm: checked_value(algorithm, found[name].strip())
         for name, algorithm in _CHECKSUMS.items()
@@ -280,12 +280,12 @@ def _completed(found: Mapping[str, str]) -> CompletedPart:
 
 def _set_once(values: dict[str, str], name: str, value: str) -> None:
     if name in values:
-        raise malformed()
+        raise malformed_error()
     values[name] = value
 
 
 def _boolean(text: str) -> bool:
     text = text.strip().lower()
     if text not in ("true", "false", "1", "0"):
-        raise malformed()
+        raise malformed_error()
     return text in ("true", "1")

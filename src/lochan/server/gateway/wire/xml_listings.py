@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.server.gateway.wire.header_values import iso_millis
-from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, encoder, escaped, is_as_it_is
+from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, encoder, escape, is_as_it_is
 
 
 class Content(NamedTuple):
@@ -103,7 +103,7 @@ def list_buckets(
 ) -> bytes:
     """Names, and when they were made in microseconds since 1970."""
     made = [
-        f"<Bucket><Name>{escaped(name)}</Name><CreationDate>{iso_millis(at)}</CreationDate></Bucket>"
+        f"<Bucket><Name>{escape(name)}</Name><CreationDate>{iso_millis(at)}</CreationDate></Bucket>"
         for name, at in buckets
     ]
     tail = (element("ContinuationToken", next_token), element("Prefix", prefix))
@@ -113,7 +113,7 @@ def list_buckets(
 def owner_element(owner: S3Owner | None, name: str = "Owner") -> str:
     if owner is None:
         return ""
-    return f"<{name}><ID>{escaped(owner.id)}</ID><DisplayName>{escaped(owner.name)}</DisplayName></{name}>"
+    return f"<{name}><ID>{escape(owner.id)}</ID><DisplayName>{escape(owner.name)}</DisplayName></{name}>"
 
 
 def _echoes(listing: Listing, encode: Encode) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Pa
         return [_of_columns(contents, name, version, tail, encode)] if len(contents) else []
     return [
         f"<{name}><Key>{encode(key)}</Key>{version}<LastModified>{iso_millis(modified)}</LastModified>"
-        f"<ETag>&quot;{escaped(etag)}&quot;</ETag>{checksums}<Size>{size}</Size>{tail}"
+        f"<ETag>&quot;{escape(etag)}&quot;</ETag>{checksums}<Size>{size}</Size>{tail}"
         for key, modified, etag, size, checksums in contents
     ]
 
@@ -151,9 +151,9 @@ def _of_columns(contents: ListingColumns, name: str, version: str, tail: str, en
     shared = _shared_moment(contents.modified)
     joined = pc.binary_join_element_wise(
         f"<{name}><Key>{encode(contents.root)}",
-        _encoded(contents.paths, encode),
+        _encode_column(contents.paths, encode),
         *((before, _moments(contents.modified), after) if shared is None else (f"{before}{shared}{after}",)),
-        _encoded(contents.etags, escaped),
+        _encode_column(contents.etags, escape),
         "&quot;</ETag><Size>",
         contents.sizes.cast(pa.string()),
         f"</Size>{tail}",
@@ -162,7 +162,7 @@ def _of_columns(contents: ListingColumns, name: str, version: str, tail: str, en
     return _text(joined)
 
 
-def _encoded(column: pa.StringArray, encode: Encode) -> pa.StringArray:
+def _encode_column(column: pa.StringArray, encode: Encode) -> pa.StringArray:
     """Most pages hold nothing to be encoded, and one look at all of it tells."""
     if is_as_it_is(bytes(_text(column)), encode):
         return column

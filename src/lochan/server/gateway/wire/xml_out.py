@@ -21,23 +21,23 @@ Encode = Callable[[str], str]
 Part = str | memoryview  # of a document; much of it comes as bytes, and is copied once
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     return _SPECIAL.sub(_reference, text) if _SPECIAL.search(text) else text
 
 
 def readable(text: str) -> str:
     """For people: every parser can read it, and it need not be the very text."""
-    return escaped(_NOT_IN_XML.sub("\ufffd", text))
+    return escape(_NOT_IN_XML.sub("\ufffd", text))
 
 
-def url_encoded(text: str) -> str:
+def url_encode(text: str) -> str:
     """As `encoding-type=url` asks for: safe in XML as well. A space is %20, which every decoder reads."""
     return _UNSAFE.sub(_percent, text) if _UNSAFE.search(text) else text
 
 
 def encoder(encoding_type: str | None) -> Encode:
     """For keys, prefixes, markers and delimiters."""
-    return url_encoded if encoding_type == "url" else escaped
+    return url_encode if encoding_type == "url" else escape
 
 
 def is_as_it_is(text: bytes, encode: Encode) -> bool:
@@ -45,7 +45,7 @@ def is_as_it_is(text: bytes, encode: Encode) -> bool:
     return not text.translate(None, _AS_IT_IS[encode])
 
 
-def element(name: str, value: str | int | bool | None, encode: Encode = escaped) -> str:
+def element(name: str, value: str | int | bool | None, encode: Encode = escape) -> str:
     """Nothing at all for None; an empty value has an empty element."""
     if value is None:
         return ""
@@ -67,11 +67,11 @@ def _reference(found: re.Match[str]) -> str:
 
 
 def _percent(found: re.Match[str]) -> str:
-    return _quoted(found[0])
+    return _quote(found[0])
 
 
 @lru_cache(maxsize=4096)
-def _quoted(character: str) -> str:
+def _quote(character: str) -> str:
     return quote(character.encode("utf-8", "surrogatepass"))
 
 
@@ -79,8 +79,8 @@ _ASCII = "".join(map(chr, range(0x20, 0x7F)))
 
 
 _AS_IT_IS: Mapping[Encode, bytes] = {
-    escaped: _SPECIAL.sub("", _ASCII).encode(),
-    url_encoded: _UNSAFE.sub("", _ASCII).encode(),
+    escape: _SPECIAL.sub("", _ASCII).encode(),
+    url_encode: _UNSAFE.sub("", _ASCII).encode(),
 }
 
 
@@ -108,7 +108,7 @@ def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> 
     return document("Error", parts, namespace=False)
 
 
-def deleted(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes:
+def delete_result(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes:
     """Nothing is `done` where the client asked to be quiet."""
     good = [f"<Deleted>{element('Key', one.key)}{element('VersionId', one.version)}</Deleted>" for one in done]
     bad = [
@@ -121,7 +121,7 @@ def deleted(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes
 
 def location(region: str) -> bytes:
     """The oldest region has no name."""
-    return document("LocationConstraint", ("" if region == "us-east-1" else escaped(region),))
+    return document("LocationConstraint", ("" if region == "us-east-1" else escape(region),))
 
 
 def versioning(status: str | None = None) -> bytes:

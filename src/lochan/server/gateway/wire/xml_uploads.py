@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lochan.server.gateway.wire.header_values import iso_millis, quoted
+from lochan.server.gateway.wire.header_values import iso_millis, quote_etag
 from lochan.server.gateway.wire.xml_listings import S3Owner, owner_element
-from lochan.server.gateway.wire.xml_out import document, element, encoder, escaped, readable
+from lochan.server.gateway.wire.xml_out import document, element, encoder, escape, readable
 
 Checksums = Mapping[str, str]  # in base64, by the algorithm
 
@@ -62,36 +62,36 @@ class UploadListing:
     encoding_type: str | None = None
 
 
-def initiated(bucket: str, key: str, upload_id: str) -> bytes:
+def initiate_result(bucket: str, key: str, upload_id: str) -> bytes:
     # The client knows the key: an answer that it can read is worth more than the very text of it.
     parts = (element("Bucket", bucket), element("Key", key, readable), element("UploadId", upload_id))
     return document("InitiateMultipartUploadResult", parts)
 
 
-def completed(
+def complete_result(
     location: str, bucket: str, key: str, etag: str, checksums: Checksums | None = None, type: str | None = None
 ) -> bytes:
     parts = (
         element("Location", location, readable),
         element("Bucket", bucket),
         element("Key", key, readable),
-        element("ETag", quoted(etag)),
+        element("ETag", quote_etag(etag)),
         checksum_elements(checksums or {}),
         element("ChecksumType", type),
     )
     return document("CompleteMultipartUploadResult", parts)
 
 
-def posted(location: str, bucket: str, key: str, etag: str) -> bytes:
+def post_result(location: str, bucket: str, key: str, etag: str) -> bytes:
     """Answers a form upload that asked for 201."""
     named = (element("Location", location), element("Bucket", bucket), element("Key", key))
-    return document("PostResponse", (*named, element("ETag", quoted(etag))), namespace=False)
+    return document("PostResponse", (*named, element("ETag", quote_etag(etag))), namespace=False)
 
 
-def copied(etag: str, modified: int, checksums: Checksums | None = None, of_part: bool = False) -> bytes:
+def copy_result(etag: str, modified: int, checksums: Checksums | None = None, of_part: bool = False) -> bytes:
     parts = (
         element("LastModified", iso_millis(modified)),
-        element("ETag", quoted(etag)),
+        element("ETag", quote_etag(etag)),
         checksum_elements(checksums or {}),
     )
     return document("CopyPartResult" if of_part else "CopyObjectResult", parts)
@@ -116,7 +116,7 @@ def list_parts(listing: PartListing) -> bytes:
     )
     parts = [
         f"<Part><PartNumber>{part.number}</PartNumber><LastModified>{iso_millis(part.modified)}</LastModified>"
-        f"<ETag>&quot;{escaped(part.etag)}&quot;</ETag><Size>{part.size}</Size>{checksum_elements(part.checksums)}</Part>"
+        f"<ETag>&quot;{escape(part.etag)}&quot;</ETag><Size>{part.size}</Size>{checksum_elements(part.checksums)}</Part>"
         for part in listing.parts
     ]
     return document("ListPartsResult", (*head, *parts))
@@ -138,7 +138,7 @@ def list_uploads(listing: UploadListing) -> bytes:
     )
     owner = owner_element(listing.owner, "Initiator") + owner_element(listing.owner) + _STORAGE
     uploads = [
-        f"<Upload><Key>{encode(upload.key)}</Key><UploadId>{escaped(upload.id)}</UploadId>{owner}"
+        f"<Upload><Key>{encode(upload.key)}</Key><UploadId>{escape(upload.id)}</UploadId>{owner}"
         f"<Initiated>{iso_millis(upload.initiated)}</Initiated>{element('ChecksumAlgorithm', upload.algorithm)}"
         f"{element('ChecksumType', upload.type)}</Upload>"
         for upload in listing.uploads
