@@ -25,6 +25,6 @@ export default defineConfig({
     target: "es2022",
     reportCompressedSize: true,
   },
-  server: { proxy: { "/api": "http://127.0.0.1:8001", "/openapi.json": "http://127.0.0.1:8001" } },
+  server: { fs: { allow: [".", "../docs"] }, proxy: { "/api": "http://127.0.0.1:8001", "/openapi.json": "http://127.0.0.1:8001" } },
   test: { environment: "jsdom", include: ["src/**/*.test.ts"] },
 });

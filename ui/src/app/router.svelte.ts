@@ -20,10 +20,12 @@ export const router = {
 };
 
 export function go(to: string, options: { replace?: boolean } = {}): void {
-  if (to === location.pathname + location.search) return;
+  const { pathname, search, hash } = location;
+  if (to === pathname + search + hash) return;
   if (options.replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   place = here();
+  if (place.path !== pathname) scrollTo(0, 0); // another view begins at its top
 }
 
 /** The same view with other parameters; an empty one is left out. */
@@ -44,9 +46,10 @@ export function follow(event: MouseEvent): void {
   if (!link || event.defaultPrevented || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
-  if (link.pathname.startsWith("/api/") || link.hash) return;
+  if (link.pathname.startsWith("/api/")) return;
+  if (link.hash && link.pathname === location.pathname && link.search === location.search) return; // a place in this view
   event.preventDefault();
-  go(link.pathname + link.search);
+  go(link.pathname + link.search + link.hash);
 }
 
 /** Names in a pattern such as `/repositories/:repository/commits`, or nothing if the path is another. */

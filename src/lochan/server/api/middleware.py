@@ -24,6 +24,7 @@ from lochan.server.api.routes import OPEN, Row
 from lochan.server.connections import BodyPace, ConnectionGuard, client_text
 from lochan.server.logs import AccessLine, AccessLog
 from lochan.server.origin import HEADER, TrustedProxies
+from lochan.server.page.static_files import no_view
 from lochan.server.rest import fast_rows, fast_stat
 from lochan.server.rest.routes import CLIENT, note_load, note_stat
 from lochan.usage.log import UsageRow
@@ -95,7 +96,8 @@ async def no_route(request: Request, error: Exception) -> Response:
     """Answers are JSON only below the base of the API."""
     assert isinstance(error, HTTPException), "it is the handler of these"
     if not request.url.path.startswith(BASE):
-        return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+        shown = no_view(request) if error.status_code == 404 else None
+        return shown or PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
     words = {404: "there is no such resource", 405: f"this resource does not support {request.method}"}
     return message(error.status_code, words.get(error.status_code, error.detail), error.headers)
 

@@ -44,6 +44,16 @@ async def index(api: Api, request: Request) -> Response:
     return answer(request, INDEX, "no-cache")
 
 
+def no_view(request: Request) -> Response | None:
+    """For somebody who has typed an address that is none: the page says so itself, and where to go. None: no person
+    asks, or the page is not built."""
+    if request.method != "GET" or "text/html" not in request.headers.get("accept", "") or not load_files():
+        return None
+    found = answer(request, INDEX, "no-cache")
+    found.status_code = 404
+    return found
+
+
 async def asset(api: Api, request: Request) -> Response:
     name: str = request.path_params["name"]
     return answer(request, name, _FOR_EVER if name.startswith("assets/") else "no-cache")
