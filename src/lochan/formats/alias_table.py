@@ -1,4 +1,4 @@
-"""A table of aliases: spans of files whose bytes are now read elsewhere. Stored on disk.
+"""A table of aliases: spans of files whose bytes are now read from another file. Stored on disk.
 
     <repository>/aliases/<SHA-256 of the file>-<mint, 20 digits>.parquet
 
@@ -29,7 +29,7 @@ ALIAS_SCHEMA = pa.schema(
         pa.field("size", pa.int64(), nullable=False),
         pa.field("target", pa.string(), nullable=False),  # the address of the file that holds the same bytes
         pa.field("target_offset", pa.int64(), nullable=False),
-        # Of a target that was written to hold one object: its size and SHA-256. Of others: 0, and no bytes.
+        # For a target that was written to hold one object: its size and SHA-256. Otherwise 0, and no bytes.
         pa.field("target_size", pa.int64(), nullable=False),
         pa.field("target_sha256", pa.binary(), nullable=False),
     ]
@@ -38,7 +38,7 @@ _ORDER = [("address", "ascending"), ("offset", "ascending")]
 
 
 class AliasTableGone(Corrupt):
-    """The store does not have it. A state that names it may have passed."""
+    """The store does not have the alias table. The state that names it may be out of date."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the alias table {name} is gone", hint=_HINT)
@@ -55,7 +55,7 @@ class AliasRow(NamedTuple):
 
 
 class AliasHead(msgspec.Struct, frozen=True):
-    """As JSON in the footer; fields may only be added."""
+    """The head of an alias table: JSON in the file's footer. Fields may only be added."""
 
     format: int
     repository: str
@@ -64,7 +64,7 @@ class AliasHead(msgspec.Struct, frozen=True):
 
 
 def encode(aliases: pa.Table, repository: str, mint: int) -> tuple[str, bytes]:
-    """The name below the repository, and the bytes."""
+    """Returns the table's name below the repository, and its bytes."""
     head = AliasHead(VERSION, repository, mint, len(aliases))
     table = in_order(aliases).replace_schema_metadata({_HEAD: msgspec.json.encode(head)})
     sink = io.BytesIO()
@@ -75,7 +75,7 @@ def encode(aliases: pa.Table, repository: str, mint: int) -> tuple[str, bytes]:
 
 
 def decode(name: str, data: bytes, repository: str) -> pa.Table:
-    """Raises Corrupt or FutureFormat."""
+    """Returns the table's rows. Raises Corrupt or FutureFormat."""
     if f"/{sha256(data).hexdigest()}-" not in f"/{name.rpartition('/')[2]}":
         raise Corrupt(f"the alias table {name} fails its checksum", hint=_HINT)
     file = pq.ParquetFile(pa.BufferReader(data))
@@ -90,7 +90,7 @@ def decode(name: str, data: bytes, repository: str) -> pa.Table:
 
 
 def table_of(rows: Iterable[AliasRow]) -> pa.Table:
-    """ALIAS_SCHEMA, in the order of the rows."""
+    """Returns a table of ALIAS_SCHEMA, in the order of the rows."""
     columns: Iterable[Sequence[Any]] = list(zip(*rows, strict=True)) or [[] for _ in ALIAS_SCHEMA]
     arrays = [pa.array(each, field.type) for each, field in zip(columns, ALIAS_SCHEMA, strict=True)]
     return pa.table(arrays, ALIAS_SCHEMA)

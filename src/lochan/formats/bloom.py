@@ -1,4 +1,4 @@
-"""A bloom filter over paths: "certainly not here" without reading a file. Stored on disk: never changes.
+"""A bloom filter over paths: it answers "certainly not here" without reading a file. Stored on disk: never changes.
 
 The hash is our own, because a library's may change with its version. It reads a path's UTF-8 in words of eight bytes,
 so NumPy hashes a million paths in a tenth of a second. Bit number i of a path is `(low + i * high) mod bits`.
@@ -46,7 +46,7 @@ def hash_one(path: str) -> int:
 
 
 def hash_all(paths: pa.StringArray) -> Hashes:
-    """`hash_one` of each."""
+    """Returns the `hash_one` of each path."""
     offsets = np.frombuffer(paths.buffers()[1], dtype=np.int32)[paths.offset : paths.offset + len(paths) + 1]
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     lengths = np.diff(offsets)
@@ -54,7 +54,7 @@ def hash_all(paths: pa.StringArray) -> Hashes:
     words = _words(paths.buffers()[2], first, last)
     hashed = lengths.astype(np.uint64)
     if 0 < shortest == longest:
-        # Paths of one length, as programs like to name files, lie side by side: nothing has to be looked up.
+        # Paths of one length, as programs often write them, lie side by side: no offset is needed.
         for at in range(0, longest, _WORD):
             hashed = _mixed_all(hashed ^ _cut(words[at::longest][: len(hashed)], longest - at))
         return _mixed_all(hashed)
@@ -69,14 +69,14 @@ def hash_all(paths: pa.StringArray) -> Hashes:
 
 
 def _cut(words: Hashes, left: npt.NDArray[np.int32] | int) -> Hashes:
-    """Without the bytes behind the path's end, of which so many are left."""
+    """Clears the bytes behind the path's end. `left` is how many bytes of the path are left in each word."""
     missing = np.maximum(0, _WORD - np.asarray(left)).astype(np.uint64) * np.uint64(8)
     return words << missing >> missing if missing.any() else words
 
 
 def _words(data: pa.Buffer | None, first: int, last: int) -> Hashes:
-    """The eight bytes from every byte on; what is behind the last path does not matter, but must be there. The array
-    may be a slice of a longer one, so bytes before `first` are left out."""
+    """Returns the eight bytes that start at each byte of the data. The bytes behind the last path do not matter, but
+    they must exist. The array may be a slice of a longer one, so bytes before `first` are left out."""
     if data is not None and last + _WORD <= data.size:
         return np.ndarray((last - first + 1,), dtype="<u8", buffer=data, offset=first, strides=(1,))
     texts = b"" if data is None else memoryview(data)[first:last]
@@ -89,7 +89,7 @@ def _mix(value: int) -> int:
 
 
 def _mixed_all(values: Hashes) -> Hashes:
-    """Changes the values, and returns them."""
+    """Changes the values in place, and returns them."""
     values *= np.uint64(_FACTOR)
     values ^= values >> np.uint64(29)
     return values

@@ -22,7 +22,7 @@ class BucketEvent(NamedTuple):
 
 
 def parse_events(line: bytes) -> list[BucketEvent]:
-    """All that a line tells; none for tests and pings. Raises Invalid."""
+    """Returns all events of a line, which has none if it is empty, a test or a ping. Raises Invalid."""
     if not line.strip():
         return []
     try:

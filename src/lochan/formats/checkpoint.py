@@ -1,4 +1,5 @@
-"""A checkpoint: the folded state at one journal number. A shortcut for a cold start, never evidence (rule J7)."""
+"""A checkpoint: the folded state at one journal number. It makes a cold start short, and is never evidence (rule
+J7)."""
 
 import msgspec
 

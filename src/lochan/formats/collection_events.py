@@ -1,4 +1,4 @@
-"""Events of garbage collection, and of what is held open against it. Stored on disk."""
+"""Events of garbage collection, and of what is kept open against it. Stored on disk."""
 
 from typing import ClassVar, NamedTuple
 
@@ -9,7 +9,7 @@ from lochan.formats.events import Event, Preparing
 
 class Opened(Event, frozen=True):
     """A later event will name files that are written from now on: those of an address token, an upload or a job. That
-    event closes it, or it is abandoned."""
+    event closes this one, or it is abandoned."""
 
     type: ClassVar[str] = "opened"
 
@@ -33,7 +33,7 @@ class Abandoned(Preparing, frozen=True):
 
 class PlanBegun(Preparing, frozen=True):
     """A garbage collection is about to mark what is alive. From this number on, a first reference to a file minted
-    before `cut` is refused, and so is whatever was derived from a state before it: what the state at this number does
+    before `cut` is refused, and so is every event derived from a state before it. So what the state at this number does
     not name, no later state can name."""
 
     type: ClassVar[str] = "plan-begun"
@@ -43,8 +43,8 @@ class PlanBegun(Preparing, frozen=True):
 
 class Planned(Event, frozen=True):
     """A garbage collection's plan: the files on its list are dead from this number on. `cut` is the number of the plan
-    before it (G2), `marked` the number of the state whose marks were followed. It is valid only if that is the plan's
-    beginning, or, for a plan without one, if nothing followed."""
+    before it (G2), `marked` the number of the state whose marks were followed. The plan is valid only if that is the
+    number at which it began, or, for a plan without a `plan-begun`, if no record followed that state."""
 
     type: ClassVar[str] = "planned"
 
@@ -55,7 +55,7 @@ class Planned(Event, frozen=True):
 
 
 class PlanEnded(Event, frozen=True):
-    """Swept and reported, or abandoned; before that nobody may plan again (G8)."""
+    """A plan was swept and reported, or abandoned. Until then no other plan may begin (G8)."""
 
     type: ClassVar[str] = "plan-ended"
 
@@ -73,8 +73,8 @@ class Expired(Event, frozen=True):
 
 
 class Aliased(Event, frozen=True):
-    """Readers of `address` read `target` instead, which holds the same bytes (G7). Nothing makes this event any more:
-    it maps whole files, and what shares a file cannot move."""
+    """Readers of `address` read `target` instead, which holds the same bytes (G7). This event is no longer written: it
+    maps whole files, and a body that shares its file cannot be moved."""
 
     type: ClassVar[str] = "aliased"
 
@@ -85,18 +85,18 @@ class Aliased(Event, frozen=True):
 
 
 class AliasNames(NamedTuple):
-    """What a state says about aliases; not on any disk."""
+    """The aliases that a state names. It is not stored on disk."""
 
     tables: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()  # of whole files, from before there were tables
 
 
 class AliasTablesSet(Event, frozen=True):
-    """From now on spans are read as these tables say (G7, `formats/alias_table.py`). The maker has checked them against
-    the tables `before` and the state `read_at`: valid only while those are the tables, and under G4.
+    """From now on spans are read by these tables (G7, `formats/alias_table.py`). The writer has checked them against
+    the tables `before` and the state `read_at`: the event is valid only while those are the tables, and under G4.
 
-    With `marked`, aliases are left out whose spans nothing names: valid only if nothing followed that number, and from
-    then on nothing that was derived from an older state may land."""
+    With `marked`, the tables leave out aliases whose spans nothing names. Such an event is valid only if no record
+    followed that number; from then on no event derived from an older state may land."""
 
     type: ClassVar[str] = "alias-tables-set"
 
@@ -109,8 +109,8 @@ class AliasTablesSet(Event, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
-    """For branches whose names match the pattern. A commit is kept if either number keeps it. Fields are only ever
-    added at the end."""
+    """The rule for branches whose names match the pattern. A commit is kept if either number keeps it. Fields are only
+    ever added at the end."""
 
     pattern: str  # of branch names, with * and ?
     days: float = 0  # what the branch showed in the last so many days; 0: age keeps nothing
@@ -119,8 +119,8 @@ class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DropRule(msgspec.Struct, frozen=True, array_like=True):
-    """What is live on a branch and goes by a commit: objects below a prefix, or rows in a span of a pool's key. One of
-    the conditions is given. Fields are only ever added at the end."""
+    """Which live objects of a branch are dropped by a commit: objects below a prefix, or rows in a span of a pool's
+    key. One of the conditions is given. Fields are only ever added at the end."""
 
     name: str  # commits name it
     pattern: str  # of branch names, with * and ?
@@ -154,8 +154,8 @@ class RetentionSet(Event, frozen=True):
 
 
 class DefaultRetentionSet(Event, frozen=True):
-    """In the lake's journal: what repositories follow that have no rules of their own. Each takes them by an event in
-    its own journal before anything goes by them."""
+    """In the lake's journal: the rules of repositories that have none of their own. Each repository adopts them by an
+    event in its own journal before it follows them."""
 
     type: ClassVar[str] = "default-retention-set"
 

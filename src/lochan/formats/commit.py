@@ -1,4 +1,4 @@
-"""A commit: a tree, with who, when, why and what it came from. Stored in events and checkpoints.
+"""A commit: a tree with its author, date, message and parents. Stored in events and checkpoints.
 
 Its id is a SHA-256 of its content. The tree's *id* is part of that, but the tree's file is not, so a tree that is
 written again gives the same commit.
@@ -24,7 +24,7 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def id(self) -> str:
-        """64 hex digits."""
+        """Returns the SHA-256 of the content, as 64 hex digits."""
         says = (
             _FORMAT,
             self.parents,

@@ -1,4 +1,4 @@
-"""An entry: what a repository knows of the object at one path. Stored in events, runs and ranges.
+"""An entry: what a repository knows about the object at one path. Stored in events, runs and ranges.
 
     entry ── blocks ── spans of bytes in files of the store
 
@@ -41,7 +41,8 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True):
 
 Change = Entry | Tombstone
 
-# Among an entry's checksums: the store's ETag of its file, if others could have overwritten the file since.
+# The name, among an entry's checksums, of the store's ETag of its file. It is there if other programs could have
+# overwritten the file since.
 STORE_ETAG = "STORE-ETAG"
 
 _TEXTS = pa.map_(pa.string(), pa.string())

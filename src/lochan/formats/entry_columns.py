@@ -1,4 +1,4 @@
-"""The columns of a batch of entries, read row by row through memoryviews: no Arrow scalar is made."""
+"""The columns of a batch of entries, read row by row through memoryviews without creating Arrow scalars."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,8 @@ from lochan.formats.entry import Block, Entry
 
 
 class EntryBrief(NamedTuple):
-    """What an answer tells of most entries: of those without checksums, headers and metadata of their own. Reading it
-    takes a quarter of what reading the entry takes."""
+    """The few fields that an answer shows of most entries: those without checksums, headers and metadata of their own.
+    Reading it takes a quarter of the time of reading the entry."""
 
     size: int
     etag: str
@@ -90,8 +90,8 @@ class _Texts(_Bytes):
 
 
 class _FixedBytes:
-    """Values of one length: where one is follows from its row, and no offset is read. In a mapped column of millions
-    each read is another cache line that nobody has touched for long."""
+    """Values of one length: the position of a value follows from its row, so no offset is read. In a mapped column with
+    millions of rows, each such read would miss the processor's cache."""
 
     __slots__ = ("_data", "_first", "_width")
 
@@ -112,7 +112,7 @@ class _FixedTexts(_FixedBytes):
 
 
 class _OneText:
-    """The same in every row, as content types often are."""
+    """A column with the same text in every row, as content types often have."""
 
     __slots__ = ("_text",)
 
@@ -135,7 +135,7 @@ def _texts(array: pa.Array) -> "_Texts | _FixedTexts | _OneText":
 
 
 def _fixed_bytes(values: _Bytes) -> _FixedBytes | None:
-    """None: they have several lengths."""
+    """Returns None if the values have several lengths, or if there are none."""
     offsets = np.frombuffer(values._offsets, np.int32)
     widths = np.diff(offsets)
     if not len(widths) or widths[0] != widths[-1] or not (widths == widths[0]).all():

@@ -1,8 +1,7 @@
-"""Typed events: the meaning of a change's payload. Each type has a name and its own version.
+"""Typed events: what the payload of a change means. Each type has a name and its own version.
 
 A vocabulary is the set of types that one fold understands. A newer event is refused, because a fold that skipped it
-would reach another state than its neighbours.
-"""
+would reach another state than its neighbours."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -23,12 +22,13 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def prepares(self) -> bool:
-        """Whether the request's deciding event is still to come (rule J8)."""
+        """Returns whether the request's deciding event is still to come (rule J8)."""
         return False
 
     @property
     def written_version(self) -> int:
-        """An event that says nothing new may be written as an older version, which older programs read."""
+        """The version that the event is written as. An event that uses no new field may be written as an older version,
+        so that older programs can read it."""
         return self.version
 
 
@@ -49,7 +49,7 @@ class Vocabulary:
         self._known = {t.type: (t.version, msgspec.msgpack.Decoder(t)) for t in types}
 
     def decode(self, change: RecordChange, journal: str, number: int) -> Any:
-        """The typed event. Raises FutureFormat or Corrupt, with the record's number."""
+        """Returns the typed event. Raises FutureFormat or Corrupt, with the record's number."""
         known = self._known.get(change.type)
         if known is None or change.version > known[0]:
             _refuse(change, known, journal, number)
@@ -75,14 +75,14 @@ _SECRETS = frozenset(("sealed",))
 
 @cache
 def event_types() -> Mapping[str, type[Event]]:
-    """Every known type of event, by its name."""
+    """Returns every known type of event by its name."""
     modules = (import_module(f"lochan.formats.{name}") for name in _MODULES)
     found = (each for module in modules for each in vars(module).values() if isinstance(each, type))
     return {each.type: each for each in found if issubclass(each, Event) and each not in (Event, Preparing)}
 
 
 def read(change: RecordChange) -> Event | None:
-    """The typed event. Returns None if a newer program wrote it."""
+    """Returns the typed event, or None if a newer program wrote it."""
     known = event_types().get(change.type)
     if known is None or change.version > known.version:
         return None
@@ -90,8 +90,8 @@ def read(change: RecordChange) -> Event | None:
 
 
 def event_fields(change: RecordChange) -> dict[str, Any]:
-    """The fields of an event by their names, at all levels, without secrets. On the disk structs are arrays, because
-    their names would take more room than their values."""
+    """Returns the fields of an event by their names, at all levels, without secrets. On disk structs are arrays,
+    because their names would take more room than their values."""
     event = read(change)
     found = _field_value(msgspec.msgpack.decode(change.payload) if event is None else event)
     assert isinstance(found, dict), "an event is a map of its fields"

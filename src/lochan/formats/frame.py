@@ -26,7 +26,7 @@ def seal(magic: bytes, version: int, body: bytes) -> bytes:
 
 
 def unseal(magic: bytes, newest: int, data: bytes, what: str) -> memoryview:
-    """Returns the body. Raises Corrupt if a byte has changed, FutureFormat if a newer Lochan wrote it."""
+    """Returns the body. Raises Corrupt if a byte has changed, and FutureFormat if a newer Lochan wrote it."""
     if len(data) < _HEAD.size + DIGEST_BYTES:
         raise Corrupt(f"{what} is cut short: {len(data)} bytes", hint=_REPORT)
     found, version, length = _HEAD.unpack_from(data)

@@ -1,9 +1,9 @@
-"""The record of one run of hooks: what they judged, what each said, and why. On the store, one object for each run:
+"""The record of one run of hooks: what they judged, each hook's result, and why. The store holds one object for each run:
 
     <repository-id>/hooks/<microseconds, 14 hexadecimal digits><10 random letters>.json
 
-Names sort by when runs began. It is no event: rows that a hook shows must be forgotten when the record goes, by its age
-or with its repository, and a journal is kept for ever.
+Names sort by when runs began. The record is not an event, because a journal is kept for ever: rows that a hook prints
+must be gone when the record is deleted, by its age or with its repository.
 """
 
 import msgspec
@@ -52,7 +52,8 @@ class HookRunRecord(msgspec.Struct, frozen=True):
 
 
 def new_id(started: int, ksuid: str) -> str:
-    """A KSUID tells runs of one second apart, but not their order."""
+    """Returns the id of a run. The letters come from a KSUID: it tells runs of one second apart, but does not order
+    them."""
     return f"{started:014x}{ksuid[-10:]}"
 
 
@@ -65,7 +66,7 @@ def encode(record: HookRunRecord) -> bytes:
 
 
 def decode(data: bytes, name: str) -> HookRunRecord:
-    """Raises Corrupt, FutureFormat."""
+    """Returns the record. Raises Corrupt or FutureFormat."""
     fields = json_file.unseal(data, name, _HINT).fields
     if fields.get("format", 0) > FORMAT:
         raise FutureFormat(f"{name} has format version {fields['format']}", hint="upgrade Lochan")

@@ -1,11 +1,11 @@
-"""Inventories: lists of a bucket's files that others made. Their bytes become tables of keys, sizes, ETags and times.
+"""Inventories: lists of a bucket's files made by other programs, decoded to tables of keys, sizes, ETags and times.
 
     S3 Inventory     manifest.json names the bucket, the columns, and the parts with their sizes and MD5s; a part is
                      CSV (packed, without a header, keys URL-encoded), Parquet or ORC
     a plain list     one file of CSV with a header, NDJSON or Parquet, packed or not, with the columns
                      url or path, size, etag, mtime
 
-Nothing is believed that contradicts itself: what is wrong is named, and nothing of the inventory is used.
+An inventory that contradicts itself is not used at all; the error names what is wrong.
 """
 
 import csv
@@ -29,7 +29,8 @@ BATCH_ROWS = 1 << 16
 CSV, ORC, PARQUET, NDJSON = "CSV", "ORC", "Parquet", "NDJSON"
 S3_FORMATS = (CSV, ORC, PARQUET)
 
-# What a part tells of a file. `key` is the object's key, or the text of a plain list's column `url` or `path`.
+# The columns that are read from a part. `key` is the object's key, or the text of a plain list's column `url` or
+# `path`.
 PART_SCHEMA = pa.schema(
     [
         pa.field("bucket", pa.string()),
@@ -39,7 +40,7 @@ PART_SCHEMA = pa.schema(
         pa.field("mtime", pa.int64()),
     ]
 )
-# How columns are called: in manifests and CSV by the first name, in ORC and Parquet by the second.
+# The names of columns: manifests and CSV use the first one, ORC and Parquet the second.
 _NAMES = {
     "bucket": "bucket",
     "key": "key",
@@ -84,7 +85,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def bucket(self) -> str:
-        """Where its parts are."""
+        """Returns the bucket where the parts are."""
         return self.destination_bucket.rpartition(":")[2]
 
 
@@ -96,7 +97,7 @@ class PartFormat(NamedTuple):
 
 
 def parse_manifest(data: bytes, what: str) -> Manifest:
-    """Raises Invalid."""
+    """Returns the manifest. Raises Invalid if it is malformed, lists a part twice, or lists none."""
     try:
         found = msgspec.json.decode(data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -134,8 +135,8 @@ def plain_format(name: str, head: bytes) -> PartFormat:
 
 
 def files_in(open: Callable[[], pa.NativeFile], form: PartFormat, what: str) -> Iterator[pa.Table]:
-    """The files that a part lists, as tables of PART_SCHEMA: without older versions and delete markers. Raises
-    Invalid. `open` gives the part from its beginning, and may be called again."""
+    """Yields the files that a part lists, as tables of PART_SCHEMA, without older versions and delete markers. Raises
+    Invalid. `open` opens the part at its beginning, and may be called again."""
     try:
         for batch in _batches(open, form):
             yield _files(batch, form, what)
@@ -164,7 +165,7 @@ def _batches(open: Callable[[], pa.NativeFile], form: PartFormat) -> Iterator[pa
     read = pyarrow.csv.ReadOptions(
         column_names=list(columns), skip_rows=0 if form.columns else 1, block_size=_BLOCK_BYTES
     )
-    # Each column as it is written: nothing guesses types from the first rows, so an ETag of digits stays a text.
+    # Every column is read as text: no type is guessed from the first rows, so an ETag of digits stays a text.
     texts = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
     yield from pyarrow.csv.open_csv(stream, read_options=read, convert_options=texts)
 
@@ -211,8 +212,8 @@ def _files(batch: pa.RecordBatch, form: PartFormat, what: str) -> pa.Table:
 
 
 def unquote_etags(etags: pa.StringArray) -> pa.StringArray:
-    """Without the quotes that HTTP puts around them. Most lists have none, and to look for one takes a tenth of the
-    time that cutting every text takes."""
+    """Removes the quotes that HTTP puts around ETags. Most lists have none, and looking for a quote takes a tenth of
+    the time of trimming every text."""
     _, offsets, data = etags.buffers()
     if data is None or not len(etags):
         return etags
@@ -224,7 +225,7 @@ def unquote_etags(etags: pa.StringArray) -> pa.StringArray:
 
 
 def _current(found: dict[str, pa.Array], count: int) -> pa.Array:
-    """The rows that are the newest version of an object that is there."""
+    """Returns a mask of the rows that are the newest version of an object that still exists."""
     kept = pa.repeat(pa.scalar(True), count)
     if "latest" in found:
         kept = pc.and_(kept, _truth(found["latest"], default=True))
@@ -248,7 +249,8 @@ def _numbers(column: pa.Array, what: str, name: str) -> pa.Array:
 
 
 def _decode_keys(keys: pa.Array, what: str) -> pa.Array:
-    """Only keys that have an escape are looked at one by one. Raises Invalid for an escape that is no UTF-8."""
+    """Decodes URL-encoded keys. If no key of the batch has an escape, the keys are returned as they are. Raises Invalid
+    for an escape that is not UTF-8."""
     if not pc.any(pc.match_substring_regex(keys, "[%+]")).as_py():
         return keys
     try:
@@ -258,7 +260,7 @@ def _decode_keys(keys: pa.Array, what: str) -> pa.Array:
 
 
 def _times(column: pa.Array, what: str) -> pa.Array:
-    """Microseconds since 1970. Whole numbers are taken to be that already."""
+    """Returns microseconds since 1970. Whole numbers are taken to be microseconds already."""
     if pa.types.is_integer(column.type):
         return pc.fill_null(column.cast(pa.int64()), 0)
     if pa.types.is_timestamp(column.type):

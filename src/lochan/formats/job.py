@@ -1,7 +1,6 @@
-"""The record of a job on Spark: its progress and its end. On the store, one object for each job.
+"""The record of a job on Spark: its progress and its end. The store holds one object for each job.
 
-It describes work, never data: it holds no value of a row.
-"""
+The record describes work, never data: it holds no value of a row."""
 
 import msgspec
 
@@ -15,7 +14,7 @@ RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
 
 
 class JobStageRecord(msgspec.Struct, frozen=True):
-    """A stage of Spark's. Fields are only ever added at the end."""
+    """A stage of the Spark job. Fields are only ever added at the end."""
 
     id: int
     name: str
@@ -68,7 +67,7 @@ def encode(record: JobRecord) -> bytes:
 
 
 def decode(data: bytes, path: str) -> JobRecord:
-    """Raises Corrupt, FutureFormat."""
+    """Returns the record. Raises Corrupt or FutureFormat."""
     unsealed = json_file.unseal(data, path, _HINT)
     version = unsealed.fields.get("format")
     if type(version) is int and version > FORMAT:

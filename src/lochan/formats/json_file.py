@@ -21,7 +21,7 @@ _NAME = "checksum"
 
 
 def seal(fields: msgspec.Struct, *, indented: bool = False) -> bytes:
-    """REQUIRES: no field is named checksum."""
+    """Returns the fields as JSON with the checksum. REQUIRES: no field is named checksum."""
     plain: dict[str, Any] = {**msgspec.to_builtins(fields), _NAME: "0" * 64}
     data = msgspec.json.encode(plain)
     if indented:
@@ -37,7 +37,7 @@ class JsonFile(NamedTuple):
 
 
 def unseal(data: bytes, what: str, hint: str) -> JsonFile:
-    """Raises Corrupt."""
+    """Returns the fields without the checksum, once it is verified. Raises Corrupt."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.MsgspecError, ValueError) as error:
@@ -51,8 +51,8 @@ def unseal(data: bytes, what: str, hint: str) -> JsonFile:
 
 
 def convert(unsealed: JsonFile, type: type[T], what: str, hint: str) -> T:
-    """Raises Corrupt if a field has a wrong type, or if a file without a checksum has an unknown field: the name
-    `checksum` itself may be damaged."""
+    """Returns the fields as a struct. Raises Corrupt if a field has a wrong type, or if a file without a checksum has
+    an unknown field: the name `checksum` itself may be damaged."""
     unknown = [name for name in unsealed.fields if name not in type.__struct_fields__]
     if unknown and not unsealed.has_checksum:
         raise Corrupt(f"{what} has no checksum and an unknown field: {unknown[0]!r}", hint=hint)
@@ -63,7 +63,7 @@ def convert(unsealed: JsonFile, type: type[T], what: str, hint: str) -> T:
 
 
 def _last(data: bytes) -> re.Match[bytes] | None:
-    """The checksum is the last match; values may contain anything."""
+    """Finds the checksum, which is the last match: values may contain anything."""
     return max(_FIELD.finditer(data), key=re.Match.start, default=None)
 
 

@@ -1,5 +1,5 @@
-"""Names that stand twice in one object of a JSON text. A decoder takes the last value, and whoever wrote the text may
-have meant the first: what people send is refused."""
+"""Finds names that occur twice in one object of a JSON text. A decoder takes the last value, but the writer may have
+meant the first, so requests with such texts are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 def repeated_name(data: bytes) -> str | None:
-    """The first one. REQUIRES: the text has been decoded before, so numbers need not be understood."""
+    """Returns the first repeated name, or None. REQUIRES: the text has been decoded before, so numbers need not be
+    understood."""
     found: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> None:

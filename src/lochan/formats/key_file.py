@@ -17,7 +17,7 @@ def encode(key: bytes) -> bytes:
 
 
 def decode(data: bytes, what: str) -> bytes:
-    """Raises Corrupt."""
+    """Returns the key. Raises Corrupt."""
     key = data[:KEY_BYTES]
     if len(key) < KEY_BYTES or data[KEY_BYTES:] not in (b"", _checksum(key)):
         raise Corrupt(

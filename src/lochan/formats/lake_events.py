@@ -12,7 +12,7 @@ from lochan.formats.pool_settings import PoolSettings
 
 
 class RepositoryCreated(Event, frozen=True):
-    """Valid while the name is free. The repository's own journal was opened before."""
+    """Creates a repository, whose own journal was opened before. Valid while the name is free."""
 
     type: ClassVar[str] = "repository-created"
 
@@ -27,8 +27,8 @@ class RepositoryCreated(Event, frozen=True):
 
 
 class RepositoryMoved(Event, frozen=True):
-    """Valid while the repository is known. Its files are elsewhere from then on: whoever moves them says so when they
-    are there, and nobody else has the lake open."""
+    """The repository's files are in another storage from now on. The program that moves them writes this event once
+    they are all there, and nobody else has the lake open meanwhile. Valid while the repository is known."""
 
     type: ClassVar[str] = "repository-moved"
 
@@ -38,7 +38,7 @@ class RepositoryMoved(Event, frozen=True):
 
 
 class RepositoryRenamed(Event, frozen=True):
-    """Valid while the repository exists and the new name is free."""
+    """Renames a repository. Valid while it exists and the new name is free."""
 
     type: ClassVar[str] = "repository-renamed"
 
@@ -47,7 +47,7 @@ class RepositoryRenamed(Event, frozen=True):
 
 
 class RepositoryDescribed(Event, frozen=True):
-    """Changes some of its metadata: the others stay. Valid while the repository exists."""
+    """Changes some of a repository's metadata; the other names stay. Valid while the repository exists."""
 
     type: ClassVar[str] = "repository-described"
 
@@ -57,8 +57,8 @@ class RepositoryDescribed(Event, frozen=True):
 
 
 class RepositoryDeleted(Event, frozen=True):
-    """Valid while the repository exists, and was not restored since it was closed. Its name is free from then on.
-    Version 2: the repository's own journal was closed before, and it can be restored. Version 1 left nothing behind."""
+    """Deletes a repository and frees its name. Valid while it exists and was not restored since it was closed. Version
+    2: its own journal was closed before, and it can be restored. Version 1 left nothing behind."""
 
     type: ClassVar[str] = "repository-deleted"
     version: ClassVar[int] = 2
@@ -70,7 +70,7 @@ class RepositoryDeleted(Event, frozen=True):
 
 class RepositoryRestored(Event, frozen=True):
     """Brings a deleted repository back under a name that is free. Valid until it has expired. Its own journal is
-    reopened after it, by whoever comes first."""
+    reopened afterwards, by the first process that needs it."""
 
     type: ClassVar[str] = "repository-restored"
 
@@ -80,8 +80,8 @@ class RepositoryRestored(Event, frozen=True):
 
 
 class RepositoryFound(Event, frozen=True):
-    """A repository on the store that the lake's state does not know counts as deleted: it was deleted by an older
-    version, or its creator was killed before it got a name. From then on it can get no name but by being restored."""
+    """A repository on the store that the lake's state does not know counts as deleted: an older version deleted it, or
+    its creator was killed before it got a name. From then on it can get a name only by being restored."""
 
     type: ClassVar[str] = "repository-found"
 
@@ -97,7 +97,7 @@ class RepositoryFound(Event, frozen=True):
 
 
 class RepositoryExpired(Event, frozen=True):
-    """A deleted repository can no longer be restored. Its files are dead from then on."""
+    """A deleted repository can no longer be restored: its files are dead from now on."""
 
     type: ClassVar[str] = "repository-expired"
 
@@ -106,7 +106,7 @@ class RepositoryExpired(Event, frozen=True):
 
 
 class RepositoryErased(Event, frozen=True):
-    """The files of an expired repository are deleted, except its journal and its lists."""
+    """The files of an expired repository are deleted, except for its journal and its lists."""
 
     type: ClassVar[str] = "repository-erased"
 
@@ -116,7 +116,8 @@ class RepositoryErased(Event, frozen=True):
 
 
 class UpkeepStarted(Event, frozen=True):
-    """A task of upkeep begins. Others who find it due leave it alone for a while; nothing else depends on it."""
+    """A task of upkeep begins. Other processes that find it due leave it alone for a while; nothing else depends on
+    it."""
 
     type: ClassVar[str] = "upkeep-started"
 
@@ -124,7 +125,7 @@ class UpkeepStarted(Event, frozen=True):
 
 
 class QuerySaved(Event, frozen=True):
-    """A query that a user keeps under a name, in place of the one of that name that was there."""
+    """A user saves a query under a name. It replaces the user's earlier query of that name."""
 
     type: ClassVar[str] = "query-saved"
 
@@ -134,7 +135,7 @@ class QuerySaved(Event, frozen=True):
 
 
 class QueryDeleted(Event, frozen=True):
-    """Valid while the user has a query of that name."""
+    """Deletes a saved query. Valid while the user has a query of that name."""
 
     type: ClassVar[str] = "query-deleted"
 
@@ -143,8 +144,8 @@ class QueryDeleted(Event, frozen=True):
 
 
 class EventFilter(msgspec.Struct, frozen=True, array_like=True):
-    """Which events a subscription is about: all that is given must fit. Patterns have * and ?. Fields are only ever
-    added with a new version of the event."""
+    """Which events a subscription is about: an event must match all that is given. Patterns have * and ?. Fields are
+    only ever added with a new version of the event."""
 
     repository: str = ""  # the id of one, or `_lake`; empty: the lake and all of its repositories
     branches: tuple[str, ...] = ()
@@ -153,7 +154,8 @@ class EventFilter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SubscriptionCreated(Event, frozen=True):
-    """Events are sent to a URL from then on. Valid while the id is free and its owner has not too many."""
+    """Events are sent to a URL from now on. Valid while the id is free and its owner does not have too many
+    subscriptions."""
 
     type: ClassVar[str] = "subscription-created"
 
@@ -167,7 +169,7 @@ class SubscriptionCreated(Event, frozen=True):
 
 
 class SubscriptionDeleted(Event, frozen=True):
-    """Valid while it is there."""
+    """Deletes a subscription. Valid while it exists."""
 
     type: ClassVar[str] = "subscription-deleted"
 
@@ -175,7 +177,7 @@ class SubscriptionDeleted(Event, frozen=True):
 
 
 class RedeliveryRequested(Event, frozen=True):
-    """Dead letters of a subscription, which are marked, are to be sent again. Valid while it is there."""
+    """The marked dead letters of a subscription are to be sent again. Valid while the subscription exists."""
 
     type: ClassVar[str] = "redelivery-requested"
 
@@ -184,7 +186,7 @@ class RedeliveryRequested(Event, frozen=True):
 
 
 class StatementConditions(msgspec.Struct, frozen=True, array_like=True):
-    """When a statement counts: all that is given must hold. Fields are only ever added with a new version of the
+    """When a statement applies: all that is given must hold. Fields are only ever added with a new version of the
     event."""
 
     addresses: tuple[str, ...] = ()  # networks, one of which the request must come from
@@ -194,7 +196,7 @@ class StatementConditions(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DamagedFile(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """A damaged file. Fields are only ever added at the end."""
 
     kind: str  # as fsck calls it
     address: str
@@ -203,8 +205,8 @@ class DamagedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DamageFound(Event, frozen=True):
-    """A scrub has found files whose bytes are not what they should be, or are gone; or, with none, that those it had
-    found are mended. Nothing depends on it: it is for people, and for what watches the lake."""
+    """A scrub has found files whose bytes are wrong or gone. Without files, the damage that it had found before is
+    repaired. Nothing depends on this event: it is for people, and for programs that watch the lake."""
 
     type: ClassVar[str] = "damage-found"
 
@@ -215,8 +217,8 @@ class DamageFound(Event, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end, and only if an older reader may ignore them: anything that narrows an
-    `allow` takes a new version of the event."""
+    """A statement of a policy. Fields are only ever added at the end, and only if an older reader may ignore them:
+    anything that narrows an `allow` takes a new version of the event."""
 
     effect: str  # allow | deny
     actions: tuple[str, ...]  # with * and ?
@@ -225,7 +227,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AdminCreated(Event, frozen=True):
-    """The first user, with all rights and a key. Valid only while there is no user at all."""
+    """Creates the first user, with all rights and a key. Valid only while there is no user at all."""
 
     type: ClassVar[str] = "admin-created"
 
@@ -236,7 +238,7 @@ class AdminCreated(Event, frozen=True):
 
 
 class UserCreated(Event, frozen=True):
-    """Valid while the name is free."""
+    """Creates a user. Valid while the name is free."""
 
     type: ClassVar[str] = "user-created"
 
@@ -244,7 +246,7 @@ class UserCreated(Event, frozen=True):
 
 
 class UserDeleted(Event, frozen=True):
-    """Deletes the user's keys and attachments too. Not valid for the last administrator."""
+    """Deletes a user with their keys and attachments. Not valid for the last administrator."""
 
     type: ClassVar[str] = "user-deleted"
 
@@ -252,7 +254,8 @@ class UserDeleted(Event, frozen=True):
 
 
 class UserDisabled(Event, frozen=True):
-    """While it is on, no key of the user lets anybody in. Not valid for the last administrator."""
+    """Disables a user, or enables them again. While a user is disabled, none of their keys is accepted. Not valid for
+    the last administrator."""
 
     type: ClassVar[str] = "user-disabled"
 
@@ -261,8 +264,8 @@ class UserDisabled(Event, frozen=True):
 
 
 class IdentityLinked(Event, frozen=True):
-    """Whoever signs in with this identity at another service is this user from then on. Valid while the user exists and
-    the identity is nobody's."""
+    """People who sign in with this identity at another service are this user from now on. Valid while the user exists
+    and the identity is not linked."""
 
     type: ClassVar[str] = "identity-linked"
 
@@ -272,7 +275,7 @@ class IdentityLinked(Event, frozen=True):
 
 
 class IdentityUnlinked(Event, frozen=True):
-    """Valid while it is linked. The user stays."""
+    """Unlinks an identity. The user stays. Valid while it is linked."""
 
     type: ClassVar[str] = "identity-unlinked"
 
@@ -281,8 +284,8 @@ class IdentityUnlinked(Event, frozen=True):
 
 
 class SessionOpened(Event, frozen=True):
-    """Somebody has signed in, and a token lets them in as this user until it ends. Valid while the user may sign in,
-    and the key is theirs."""
+    """A user has signed in, and a token acts as this user until the session ends. Valid while the user may sign in and
+    the key is theirs."""
 
     type: ClassVar[str] = "session-opened"
 
@@ -297,7 +300,7 @@ class SessionOpened(Event, frozen=True):
 
 
 class SessionEnded(Event, frozen=True):
-    """Valid while it is there."""
+    """Ends a session. Valid while it exists."""
 
     type: ClassVar[str] = "session-ended"
 
@@ -305,7 +308,7 @@ class SessionEnded(Event, frozen=True):
 
 
 class GroupCreated(Event, frozen=True):
-    """Valid while no group has the name."""
+    """Creates a group. Valid while no group has the name."""
 
     type: ClassVar[str] = "group-created"
 
@@ -313,7 +316,7 @@ class GroupCreated(Event, frozen=True):
 
 
 class GroupDeleted(Event, frozen=True):
-    """Deletes its attachments too. Not valid if it would leave no administrator."""
+    """Deletes a group with its attachments. Not valid if it would leave no administrator."""
 
     type: ClassVar[str] = "group-deleted"
 
@@ -328,7 +331,7 @@ class MemberAdded(Event, frozen=True):
 
 
 class MemberRemoved(Event, frozen=True):
-    """Not valid if it would leave no administrator."""
+    """Removes a user from a group. Not valid if it would leave no administrator."""
 
     type: ClassVar[str] = "member-removed"
 
@@ -337,7 +340,8 @@ class MemberRemoved(Event, frozen=True):
 
 
 class KeyCreated(Event, frozen=True):
-    """Valid while the user exists and no key has that id. Version 2: it has limits or an end."""
+    """Creates an access key. Valid while the user exists and no key has that id. Version 2: the key has limits or an
+    expiry."""
 
     type: ClassVar[str] = "key-created"
     version: ClassVar[int] = 2
@@ -354,7 +358,7 @@ class KeyCreated(Event, frozen=True):
 
 
 class KeyExpirySet(Event, frozen=True):
-    """Valid while the key exists."""
+    """Sets when a key expires. Valid while the key exists."""
 
     type: ClassVar[str] = "key-expiry-set"
 
@@ -384,7 +388,7 @@ class PolicyPut(Event, frozen=True):
 
 
 class PolicyDeleted(Event, frozen=True):
-    """Valid while it is attached to nobody."""
+    """Deletes a policy. Valid while it is not attached to any user or group."""
 
     type: ClassVar[str] = "policy-deleted"
 
@@ -399,7 +403,7 @@ class PolicyAttached(Event, frozen=True):
 
 
 class PolicyDetached(Event, frozen=True):
-    """Not valid if it would remove the last administrator's rights."""
+    """Detaches a policy. Not valid if it would remove the last administrator's rights."""
 
     type: ClassVar[str] = "policy-detached"
 

@@ -1,7 +1,6 @@
-"""lake.json: the one file that makes a folder or a prefix a lake. Written once, by put-if-absent.
+"""lake.json: the file that makes a folder or a prefix a lake. It is written once, by put-if-absent.
 
-In old lakes the file has no checksum; they are opened all the same.
-"""
+In old lakes the file has no checksum; they are opened all the same."""
 
 import re
 
@@ -30,7 +29,7 @@ def encode(lake: LakeFile) -> bytes:
 
 
 def decode(data: bytes, url: str) -> LakeFile:
-    """Raises Corrupt, or FutureFormat if a newer Lochan created the lake."""
+    """Returns the content of lake.json. Raises Corrupt, or FutureFormat if a newer Lochan created the lake."""
     what = f"{url}/{PATH}"
     unsealed = json_file.unseal(data, what, _RESTORE)
     version = unsealed.fields.get("format")
@@ -46,7 +45,7 @@ def decode(data: bytes, url: str) -> LakeFile:
 
 
 def _wrong(lake: LakeFile) -> str:
-    """What is wrong with it; empty if nothing is."""
+    """Returns what is wrong with the file, or an empty text."""
     if lake.format < 1:
         return f"there is no format {lake.format}"
     if not _ID.fullmatch(lake.lake):

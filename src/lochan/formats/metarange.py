@@ -40,7 +40,7 @@ _STORAGE_DIGITS = 16
 
 
 class TreeRef(msgspec.Struct, frozen=True, array_like=True):
-    """Names a tree in a commit: stored on disk, fields may only be added at the end."""
+    """Names a tree in a commit. It is stored on disk; fields may only be added at the end."""
 
     id: str
     file: str  # relative to the repository; "" for the empty tree, which has none
@@ -52,7 +52,7 @@ class EncodedTree(NamedTuple):
 
 
 def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
-    """REQUIRES: at least one range."""
+    """Returns the tree's name and the bytes of its file. REQUIRES: at least one range."""
     ref = refer(ranges, mint)
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
     version, schema = _version(ranges), SCHEMA
@@ -90,7 +90,7 @@ def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
 
 
 def decode(data: bytes, ref: TreeRef, what: str) -> tuple[RangeRef, ...]:
-    """Raises Corrupt or FutureFormat, naming `what`."""
+    """Returns the ranges. Raises Corrupt or FutureFormat, naming `what`."""
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         check_version(file.schema_arrow.metadata, "lochan.metarange", VERSION, what)
@@ -114,7 +114,7 @@ def _version(ranges: Sequence[RangeRef]) -> int:
 
 
 def _row(each: RangeRef, version: int) -> tuple[Any, ...]:
-    """What the storage digest covers."""
+    """Returns the values that the storage digest covers."""
     first = astuple(each)[: len(SCHEMA)]
     if version == 1:
         return first
@@ -132,13 +132,13 @@ def _bases(columns: Sequence[Sequence[Any]]) -> list[RangeRef | None]:
 
 
 def with_bases(ranges: Iterable[RangeRef]) -> list[RangeRef]:
-    """The ranges, and those that some of them are patches of: all files that a tree needs beside its own."""
+    """Returns the ranges, and those that some of them are patches of: all files that a tree needs beside its own."""
     own = list(ranges)
     return [*own, *dict.fromkeys(each.base for each in own if each.base is not None)]
 
 
 def tree_id(ranges: Sequence[RangeRef]) -> str:
-    """SHA-256 of a fixed text and the ranges' ids, 32 bytes each."""
+    """Returns the SHA-256 of a fixed text and the ranges' ids, 32 bytes each."""
     return sha256(b"lochan metarange 1\n" + b"".join(bytes.fromhex(each.id) for each in ranges)).hexdigest()
 
 

@@ -42,7 +42,8 @@ Indices = npt.NDArray[np.int64]
 
 
 def encode(changes: pa.RecordBatch, ref: RangeRef) -> bytes:
-    """REQUIRES: RUN_SCHEMA, at least one row, paths ascend; `ref` is of `refer_patched`."""
+    """Returns the bytes of a patch. REQUIRES: RUN_SCHEMA, at least one row, paths ascend; `ref` is of
+    `refer_patched`."""
     assert ref.base is not None
     meta = {
         "lochan.patch": str(VERSION),
@@ -58,7 +59,7 @@ def encode(changes: pa.RecordBatch, ref: RangeRef) -> bytes:
 
 
 def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
-    """The changes as they were written. Raises Corrupt or FutureFormat, naming `what`."""
+    """Returns the changes as they were written. Raises Corrupt or FutureFormat, naming `what`."""
     assert ref.base is not None
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
@@ -72,7 +73,7 @@ def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
 
 
 def check_whole(rows: pa.RecordBatch, ref: RangeRef, what: str) -> None:
-    """Whether base and patch together are the range. Raises Corrupt."""
+    """Raises Corrupt unless base and patch together are the range."""
     found = refer(rows, 0, whole_content_id(rows)) if rows.num_rows else None
     stated = (ref.id, ref.min_path, ref.max_path, ref.count, ref.bytes)
     if found is None or (found.id, found.min_path, found.max_path, found.count, found.bytes) != stated:
@@ -80,8 +81,8 @@ def check_whole(rows: pa.RecordBatch, ref: RangeRef, what: str) -> None:
 
 
 class Splice(NamedTuple):
-    """A range as its base with other rows: without the rows `gone`, and with each row of `new` in front of the row of
-    the base that `before` names."""
+    """A range as its base with changed rows: the rows `gone` are left out, and each row of `new` is inserted in front
+    of the row of the base that `before` names."""
 
     base: pa.RecordBatch
     gone: Indices
@@ -105,7 +106,8 @@ class Splice(NamedTuple):
 
 
 class Stretches:
-    """Consecutive rows of the base or of the new rows, which are numbered behind those of the base."""
+    """Stretches of consecutive rows, each of the base or of the new rows. The new rows are numbered behind those of the
+    base."""
 
     def __init__(self, count: int, starts: Indices, stops: Indices) -> None:
         self.which = (starts >= count).astype(np.int64)
@@ -125,7 +127,8 @@ class Stretches:
 
 
 def refer_patched(splice: Splice, changes: pa.RecordBatch, base: RangeRef, mint: int) -> RangeRef:
-    """Names the range. REQUIRES: `changes` lead from the base to it; its last path is that of the base."""
+    """Returns the reference that names the range. REQUIRES: `changes` lead from the base to it; its last path is that
+    of the base."""
     stretches = splice.stretches()
     side = (splice.base, splice.new)[int(stretches.which[0])]
     id = content_id(splice, stretches)
@@ -143,7 +146,7 @@ def refer_patched(splice: Splice, changes: pa.RecordBatch, base: RangeRef, mint:
 
 
 def content_id(splice: Splice, stretches: Stretches) -> str:
-    """The same as `range.content_id` of the rows, without copying them."""
+    """Returns the same as `range.content_id` of the rows, without copying them."""
     digest = sha256(b"lochan range 1\n" + splice.row_count.to_bytes(8, "little"))
     for name in IDENTITY:
         _feed(digest, (splice.base.column(name), splice.new.column(name)), stretches)

@@ -44,7 +44,7 @@ LIST_SCHEMA = pa.schema(
 
 
 class DeadTotal(msgspec.Struct, frozen=True, array_like=True):
-    """Dead files that have all of these in common. Fields are only ever added at the end."""
+    """The total of dead files that have all of these in common. Fields are only ever added at the end."""
 
     kind: str
     why: str  # why nothing names them; the words are in `versioning/collection/reasons.py`
@@ -81,13 +81,13 @@ class PlanHead(msgspec.Struct, frozen=True):
 
 
 def encode_head(head: PlanHead) -> tuple[str, bytes]:
-    """The name below the repository, and the bytes."""
+    """Returns the head's name below the repository, and its bytes."""
     data = msgspec.json.encode(head)
     return f"{FOLDER}/{head.marked:020d}-{sha256(data).hexdigest()}.json", data
 
 
 def encode_part(marked: int, listed: pa.Table) -> tuple[ListPart, bytes]:
-    """REQUIRES: at least one row; paths ascend."""
+    """Returns the part and its bytes. REQUIRES: at least one row; paths ascend."""
     sink = io.BytesIO()
     listed = listed.cast(LIST_SCHEMA)
     pq.write_table(
@@ -106,7 +106,7 @@ def encode_part(marked: int, listed: pa.Table) -> tuple[ListPart, bytes]:
 
 
 def decode_head(name: str, data: bytes) -> PlanHead:
-    """Raises Corrupt or FutureFormat."""
+    """Returns the head. Raises Corrupt or FutureFormat."""
     _check(name, data)
     if name.endswith(".json"):
         head = _head(name, data)
@@ -124,7 +124,7 @@ def decode_head(name: str, data: bytes) -> PlanHead:
 
 
 def decode_part(part: ListPart, data: bytes) -> pa.Table:
-    """LIST_SCHEMA; of an old list, without reasons. Raises Corrupt."""
+    """Returns a table of LIST_SCHEMA. The files of an old list have no reasons. Raises Corrupt."""
     _check(part.file, data)
     table = pq.ParquetFile(pa.BufferReader(data)).read()
     if "why" not in table.column_names:

@@ -28,7 +28,7 @@ class PoolSettings(msgspec.Struct, frozen=True, array_like=True):
 
 
 def path_text(path: Path) -> str:
-    """As a user writes it: names with special characters are in back-quotes."""
+    """Returns the path as a user writes it: names with special characters are in back-quotes."""
     return ".".join(map(_name_text, path)) or "this"
 
 

@@ -1,9 +1,8 @@
 """Events of a repository's journal about pull requests, and about checks of commits. Stored on disk.
 
 A request is called by the number of the record that opened it. Its long texts are in these events alone: the state
-keeps where each of them is, which is the number of its record and its `mark`. So a checkpoint stays small, however much
-people write. A request is merged by the event that moves its target (`moved`, with `pull`).
-"""
+keeps only where each text is, as the number of its record and its `mark`. So a checkpoint stays small, however much
+people write. A request is merged by the event that moves its target (`moved`, with `pull`)."""
 
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ from lochan.formats.events import Event
 
 
 class PullOpened(Event, frozen=True):
-    """Valid while both branches are there, and no open request has the same two."""
+    """Opens a pull request. Valid while both branches exist, and no open request has the same two."""
 
     type: ClassVar[str] = "pull-opened"
 
@@ -24,7 +23,7 @@ class PullOpened(Event, frozen=True):
 
 
 class PullUpdated(Event, frozen=True):
-    """What is None stays as it is."""
+    """Changes a pull request. A field that is None stays as it is."""
 
     type: ClassVar[str] = "pull-updated"
 
@@ -36,7 +35,7 @@ class PullUpdated(Event, frozen=True):
 
 
 class PullClosed(Event, frozen=True):
-    """Valid while it is open."""
+    """Closes a pull request. Valid while it is open."""
 
     type: ClassVar[str] = "pull-closed"
 
@@ -44,7 +43,7 @@ class PullClosed(Event, frozen=True):
 
 
 class PullReopened(Event, frozen=True):
-    """Valid while it is closed, and was not merged."""
+    """Reopens a pull request. Valid while it is closed, and was not merged."""
 
     type: ClassVar[str] = "pull-reopened"
 
@@ -52,7 +51,8 @@ class PullReopened(Event, frozen=True):
 
 
 class PullReviewed(Event, frozen=True):
-    """Valid while `commit` is the head of the source. Whoever opened the request cannot review it."""
+    """Reviews a pull request. Valid while `commit` is the head of the source. The user who opened the request cannot
+    review it."""
 
     type: ClassVar[str] = "pull-reviewed"
 
@@ -85,7 +85,7 @@ class PullCommented(Event, frozen=True):
 
 
 class PullCommentEdited(Event, frozen=True):
-    """Valid for whoever wrote the comment."""
+    """Replaces the text of a comment. Valid for the comment's author."""
 
     type: ClassVar[str] = "pull-comment-edited"
 
@@ -104,8 +104,8 @@ class PullThreadResolved(Event, frozen=True):
 
 
 class CheckReported(Event, frozen=True):
-    """A check of a commit. It holds for every request from that commit into that branch, and replaces an earlier one of
-    the same name and branch."""
+    """Reports a check of a commit. It holds for every request from that commit into that branch, and replaces an
+    earlier check of the same name and branch."""
 
     type: ClassVar[str] = "check-reported"
 

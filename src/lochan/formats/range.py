@@ -50,9 +50,9 @@ Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table i
 
 
 class KeySpan(msgspec.Struct, frozen=True, array_like=True):
-    """The span of keys of a range's data objects, as stored in a metarange: a plan opens only the ranges it needs. Each
-    object's entry has its own span in its metadata (`pools/facts.py`). The range's span follows from these, so a tree's
-    id does not depend on it.
+    """The span of keys of a range's data objects, as stored in a metarange, so that a plan opens only the ranges it
+    needs. Each object's entry has its own span in its metadata (`pools/facts.py`). The range's span follows from these,
+    so a tree's id does not depend on it.
 
     Both ends are hex digits of the ordered form, which compare as the keys do. They are empty if no row has the key."""
 
@@ -62,7 +62,7 @@ class KeySpan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RangeRef(msgspec.Struct, frozen=True, array_like=True):
-    """Names a range in a metarange: its columns, in order."""
+    """Names a range in a metarange. The fields are the metarange's columns, in order."""
 
     id: str
     file: str  # relative to the repository
@@ -75,19 +75,19 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 class UnfinishedRange(NamedTuple):
-    """A file whose rows are written but whose footer is not, because the id may still be in the making."""
+    """A file whose rows are written but whose footer is not, because the id may still have to be computed."""
 
     writer: pq.ParquetWriter
     sink: pa.BufferOutputStream
 
 
 def encode(entries: Entries, id: str) -> bytes:
-    """REQUIRES: as `refer`."""
+    """Returns the bytes of the range. REQUIRES: as `refer`."""
     return finish(begin(entries), id)
 
 
 def begin(entries: Entries) -> UnfinishedRange:
-    """REQUIRES: as `refer`."""
+    """Writes the rows of the range, without the footer. REQUIRES: as `refer`."""
     paths = entries.column("path")
     meta = {
         "lochan.range": str(VERSION),
@@ -113,7 +113,8 @@ def finish(begun: UnfinishedRange, id: str) -> bytes:
 
 
 def refer(entries: Entries, mint: int, id: str) -> RangeRef:
-    """REQUIRES: at least one entry; paths ascend; the names in each map ascend; `id` is their `content_id`."""
+    """Returns the reference that names the range. REQUIRES: at least one entry; paths ascend; the names in each map
+    ascend; `id` is their `content_id`."""
     paths = entries.column("path")
     return RangeRef(
         id,
@@ -127,7 +128,7 @@ def refer(entries: Entries, mint: int, id: str) -> RangeRef:
 
 
 def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
-    """The entries as they were written. Raises Corrupt or FutureFormat, naming `what`."""
+    """Returns the entries as they were written. Raises Corrupt or FutureFormat, naming `what`."""
     batch = _read(data, what)
     mint = ref.file.split("-")[1]
     found = refer(batch, int(mint), content_id(batch)) if batch.num_rows else None
@@ -171,7 +172,8 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
 
 # --- the digest of columns; stored on disk: never changes --------------------------------------------------------
 def digest_of(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
-    """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
+    """Returns the SHA-256 of the domain, the number of rows, and each column (see `_feed`). All numbers are
+    little-endian."""
     digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))
     for name in names:
         _feed(digest, table.column(name).chunks)
@@ -179,8 +181,9 @@ def digest_of(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
 
 
 def _feed(digest: Any, column: Sequence[pa.Array]) -> None:
-    """Numbers as eight bytes each. Texts: their lengths, four bytes each, then all of them end to end. Lists and maps:
-    the lengths, then their items as columns. A struct: its fields as columns. No two columns have the same bytes."""
+    """Adds a column to the digest. Numbers: eight bytes each. Texts: their lengths, four bytes each, then all of them
+    end to end. Lists and maps: the lengths, then their items as columns. A struct: its fields as columns. No two
+    columns have the same bytes."""
     if not column:
         return
     kind = column[0].type
@@ -222,7 +225,7 @@ RESTORE = "restore this file from a copy of the lake; nothing was changed"
 
 
 def key_span(entries: pa.Table | pa.RecordBatch) -> KeySpan | None:
-    """Returns None if some entries are not data objects."""
+    """Returns the span of all keys, or None if some entries are not data objects."""
     metadata = as_table(entries)["metadata"]
     if not _is_object(metadata.chunk(0)):
         return None  # a repository of files
@@ -239,7 +242,8 @@ def _is_object(metadata: pa.MapArray) -> bool:
 
 
 def _most(parts: list[pa.Array], which: str) -> str:
-    """Objects without a row that has the key have an empty span, which is ignored."""
+    """Returns the least or greatest text. Objects without a row that has the key have an empty text, which is
+    ignored."""
     texts = pa.chunked_array(parts, pa.string())
     found: str | None = pc.min_max(texts.filter(pc.not_equal(texts, "")))[which].as_py()
     return found or ""

@@ -20,8 +20,8 @@ GENESIS = bytes(32)  # the predecessor of record 1
 class Actor(msgspec.Struct, frozen=True, array_like=True):
     """Who makes a request: the user, the program (name/version), and where it called from.
 
-    The user is authenticated by the server, or is the system's user on the command line. The author is whom the user
-    claims to act for; nobody checks that."""
+    The server authenticates the user; on the command line it is the system's user. The author is the person that the
+    user claims to act for, which nobody checks."""
 
     user: str
     client: str
@@ -30,7 +30,7 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def name(self) -> str:
-        """The author of a commit, unless the commit names another one."""
+        """The default author of a commit."""
         return self.author or self.user
 
 
@@ -48,7 +48,7 @@ class RecordChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CarriedRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request of the same user that another one's changes carry out."""
+    """A request of the same user that is carried out by another request's changes."""
 
     key: str
     fingerprint: bytes
@@ -119,12 +119,12 @@ def _entry_as_stored(entry: RecordEntry) -> RecordEntry | _LoneEntry:
 
 
 def decode(data: bytes, what: str) -> SealedRecord:
-    """Raises Corrupt or FutureFormat, naming `what`."""
+    """Returns the record. Raises Corrupt or FutureFormat, naming `what`."""
     return SealedRecord(frame.decode(MAGIC, VERSION, data, what, _decoder), data)
 
 
 def decode_checked(data: bytes) -> SealedRecord:
-    """A record whose checksum somebody has compared before."""
+    """Returns a record whose checksum was compared before."""
     return SealedRecord(_decoder.decode(memoryview(data)[frame.HEAD_BYTES : -frame.DIGEST_BYTES]), data)
 
 

@@ -20,7 +20,8 @@ from lochan.formats.run import RunRef
 
 
 class RepositoryOpened(Preparing, frozen=True):
-    """The first event. The repository exists from this record on, with its default branch and first commit."""
+    """The first event of the journal. The repository exists from this record on, with its default branch and first
+    commit."""
 
     type: ClassVar[str] = "repository-opened"
 
@@ -44,7 +45,7 @@ class RepositoryReopened(Event, frozen=True):
 
 
 class CoveringTree(msgspec.Struct, frozen=True, array_like=True):
-    """A tree that replaces a branch's lowest runs and its head for readers: named in events and checkpoints. It holds
+    """A tree that replaces a branch's lowest runs and its head for readers, as events and checkpoints name it. It holds
     exactly what the runs and the head hold. Fields are only ever added at the end."""
 
     base: str  # the file of the tree below the runs; "" for the empty tree
@@ -56,7 +57,7 @@ class CoveringTree(msgspec.Struct, frozen=True, array_like=True):
 
 # --- staging ---------------------------------------------------------------------------------------------------------
 class Staged(Event, frozen=True):
-    """Puts and deletes on a branch; no path twice."""
+    """Stages puts and deletes on a branch. No path occurs twice."""
 
     type: ClassVar[str] = "staged"
 
@@ -70,7 +71,7 @@ class Staged(Event, frozen=True):
 
 
 class RunsStaged(Event, frozen=True):
-    """Prepared runs on top of a branch's staging, as one unit."""
+    """Adds prepared runs on top of a branch's staging, as one unit."""
 
     type: ClassVar[str] = "runs-staged"
 
@@ -83,9 +84,9 @@ class RunsStaged(Event, frozen=True):
 
 
 class Compacted(Preparing, frozen=True):
-    """The outputs replace the inputs. Valid while all inputs exist, adjacent, in that incarnation, with no seal between
-    them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which may come alone, only
-    while the runs that it names are the lowest layers."""
+    """Replaces the inputs by the outputs. Valid while all inputs exist, adjacent, in that incarnation, with no seal
+    between them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which may come alone,
+    it is valid only while the runs that it names are the lowest layers."""
 
     type: ClassVar[str] = "compacted"
 
@@ -121,8 +122,9 @@ class Sealed(Preparing, frozen=True):
 
 
 class Committed(Event, frozen=True):
-    """Valid only while the seal exists. Drops all layers below it and puts the leftovers in their place (S4). `then` is
-    a second commit on top of it: as two events, they might never succeed under steady writes (S5)."""
+    """Commits what is below a seal: drops all layers below it and puts the leftovers in their place (S4). Valid only
+    while the seal exists. `then` is a second commit on top of it: as two events, they might never succeed under steady
+    writes (S5)."""
 
     type: ClassVar[str] = "committed"
 
@@ -171,8 +173,8 @@ class Moved(Event, frozen=True):
 
 
 class Turned(Preparing, frozen=True):
-    """A request whose head move was refused joins the queue. While there is a queue, only its first may move the head
-    (S1). From a request in the queue, it is a sign of life."""
+    """A request whose head move was refused joins the queue. While there is a queue, only its first request may move
+    the head (S1). When a request that is in the queue writes this event again, it shows that it is still alive."""
 
     type: ClassVar[str] = "turned"
 
@@ -183,8 +185,8 @@ class Turned(Preparing, frozen=True):
 
 
 class TurnOver(Preparing, frozen=True):
-    """The request, or every request of that writer, leaves the queue: it gave up, or was silent for too long. With
-    `upto`, valid only if none of them gave a sign of life in a later record. Version 1 had no writers."""
+    """The request, or every request of that writer, leaves the queue, because it gave up or was silent for too long.
+    With `upto`, it is valid only if none of them gave a sign of life in a later record. Version 1 had no writers."""
 
     type: ClassVar[str] = "turn-over"
     version: ClassVar[int] = 2
@@ -198,7 +200,7 @@ class TurnOver(Preparing, frozen=True):
 # --- refs ------------------------------------------------------------------------------------------------------------
 # Version 2 of the events that make a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
-    """Valid while no branch or tag has the name, and the commit exists."""
+    """Creates a branch. Valid while no branch or tag has the name, and the commit exists."""
 
     type: ClassVar[str] = "branch-created"
     version: ClassVar[int] = 2
@@ -225,7 +227,7 @@ class BranchRestored(Event, frozen=True):
 
 
 class BranchRenamed(Event, frozen=True):
-    """Valid while the new name is free. Keeps what is staged; the branch is a new incarnation."""
+    """Renames a branch, with what is staged, as a new incarnation. Valid while the new name is free."""
 
     type: ClassVar[str] = "branch-renamed"
     version: ClassVar[int] = 2
@@ -250,7 +252,7 @@ class TagDeleted(Event, frozen=True):
 
 # --- protection ------------------------------------------------------------------------------------------------------
 class Protection(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """A protection rule. Fields are only ever added at the end."""
 
     pattern: str  # of branch names, with * and ?
     blocked: tuple[str, ...]  # stage, commit, rewrite; in version 2 also revert and merge
@@ -265,7 +267,7 @@ class Protection(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ProtectionSet(Event, frozen=True):
-    """Replaces all rules. Versions 2 and 3: rules can block more, and a reader that does not know that would let it
+    """Replaces all rules. In versions 2 and 3 rules can block more, which a reader that does not know them would let
     pass."""
 
     type: ClassVar[str] = "protection-set"
@@ -279,7 +281,7 @@ class ProtectionSet(Event, frozen=True):
 
 
 class ReadOnlySet(Event, frozen=True):
-    """While it is on, nothing visible to readers changes."""
+    """Makes the repository read-only, or writable again. While it is read-only, nothing visible to readers changes."""
 
     type: ClassVar[str] = "read-only-set"
 
@@ -288,8 +290,8 @@ class ReadOnlySet(Event, frozen=True):
 
 # --- stashes (S9) ----------------------------------------------------------------------------------------------------
 class Stashed(Event, frozen=True):
-    """Moves whatever the branch has staged at this number: the event has no list. Version 2: no two stashes of one
-    record have the same id, even if the first is gone already."""
+    """Moves everything that the branch has staged at this number into a stash: the event has no list. Version 2: no two
+    stashes of one record have the same id, even if the first is gone already."""
 
     type: ClassVar[str] = "stashed"
     version: ClassVar[int] = 2
@@ -299,7 +301,8 @@ class Stashed(Event, frozen=True):
 
 
 class Popped(Event, frozen=True):
-    """Valid only while the stash exists, nothing is staged on the branch, and `head` is its head."""
+    """Moves a stash back onto a branch. Valid only while the stash exists, nothing is staged on the branch, and `head`
+    is its head."""
 
     type: ClassVar[str] = "popped"
 
@@ -330,7 +333,7 @@ class UploadOpened(Event, frozen=True):
 
 
 class PartPut(Preparing, frozen=True):
-    """A part with that number, which replaces an earlier one."""
+    """Adds a part to an upload. It replaces an earlier part with that number."""
 
     type: ClassVar[str] = "part-put"
 

@@ -2,8 +2,7 @@
 
 Any Parquet reader sees a table of RUN_SCHEMA. The footer has what is needed before reading the columns: count, first
 and last path, and a bloom filter. Two SHA-256 in the footer cover every byte. Parquet's own page checksums leave out
-page headers and the footer, where one flipped bit can swap two columns without an error.
-"""
+page headers and the footer, where one flipped bit can swap two columns without an error."""
 
 import io
 from base64 import b64decode, b64encode
@@ -29,7 +28,7 @@ _UNKNOWN = b"0" * 64  # the placeholder of a SHA-256, also of the footer's own w
 
 
 class RunRef(msgspec.Struct, frozen=True, array_like=True):
-    """Names a run in events and checkpoints: stored on disk, fields may only be added at the end."""
+    """Names a run in events and checkpoints. It is stored on disk; fields may only be added at the end."""
 
     id: str
     file: str  # relative to the repository
@@ -64,7 +63,8 @@ class Summary(NamedTuple):
 
 
 def encode(changes: pa.Table) -> bytes:
-    """REQUIRES: at least one change; paths sorted by their bytes, none twice. Raises Invalid."""
+    """Returns the bytes of a run. REQUIRES: at least one change; paths sorted by their bytes, none twice. Raises
+    Invalid."""
     encoder = Encoder()
     encoder.add(changes)
     return encoder.finish()
@@ -89,8 +89,8 @@ class Encoder:
         )
 
     def add(self, changes: pa.Table) -> None:
-        """REQUIRES: at least one change; paths sorted by their bytes, none twice, all after the earlier ones. Raises
-        Invalid."""
+        """Adds a table. REQUIRES: at least one change; paths sorted by their bytes, none twice, all after the earlier
+        ones. Raises Invalid."""
         changes = check(changes)
         paths = column(changes, "path")
         first = paths[0].as_py()
@@ -103,7 +103,7 @@ class Encoder:
         self._writer.write_table(changes, row_group_size=ROW_GROUP)
 
     def finish(self) -> bytes:
-        """REQUIRES: something was added."""
+        """Returns the bytes of the run. REQUIRES: something was added."""
         head = RunHead(VERSION, self.count, self._tombstones, self._first, self._last)
         filter = b64encode(bloom.build(np.concatenate(self._hashes)))
         # The footer's checksum must come last: it is searched from the end of the file.
@@ -115,7 +115,7 @@ class Encoder:
 
 
 def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
-    """The changes, with every column in one chunk. Raises Corrupt or FutureFormat, naming `what`."""
+    """Returns the changes, with every column in one chunk. Raises Corrupt or FutureFormat, naming `what`."""
     head_stated = check_sums(data, what)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
@@ -130,7 +130,7 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
 
 
 def check_sums(data: bytes | pa.Buffer, what: str) -> RunHead:
-    """The head, if every byte of the file is as it was written. Raises Corrupt or FutureFormat."""
+    """Returns the head if every byte of the file is as it was written. Raises Corrupt or FutureFormat."""
     stated, _, body = head(data, what)
     if sha256(memoryview(data)[: -footer_bytes(data)]).hexdigest().encode() != body:
         raise Corrupt(f"{what} fails its checksum", hint=_RESTORE)
@@ -138,9 +138,9 @@ def check_sums(data: bytes | pa.Buffer, what: str) -> RunHead:
 
 
 def decode_groups(data: bytes | pa.Buffer, what: str) -> Iterator[pa.Table]:
-    """`decode` a row group at a time, for a reader that passes once: so much memory is used again and again, where a
-    million rows at once are fresh pages of it. REQUIRES: `check_sums` has passed. Raises Corrupt, at the end for rows
-    that are not those of the footer."""
+    """Yields the changes one row group at a time, for a reader that passes once: the same memory is used again and
+    again, where a million rows at once would need fresh pages. REQUIRES: `check_sums` has passed. Raises Corrupt, at
+    the end if the rows do not match the footer."""
     stated = head(data, what).head
     count = dead = 0
     first = last = ""
@@ -182,17 +182,17 @@ def head(data: bytes | pa.Buffer, what: str) -> Summary:
 
 
 def footer_bytes(end: bytes | memoryview | pa.Buffer) -> int:
-    """How many bytes `head` needs. `end` are at least the last eight bytes of the file."""
+    """Returns how many bytes `head` needs. `end` must hold at least the last eight bytes of the file."""
     return int.from_bytes(memoryview(end)[-_FOOTER_LENGTH_BYTES:-4], "little") + _FOOTER_LENGTH_BYTES
 
 
 def footer_bytes_likely(count: int) -> int:
-    """An upper estimate of the footer's size for so many changes, so that one request reads it."""
+    """Returns an upper estimate of the footer's size for so many changes, so that one request reads it."""
     return 16_384 + count // ROW_GROUP * 4_096 + count * bloom.BITS_PER_KEY // 8 * 4 // 3
 
 
 def check(changes: pa.Table) -> pa.Table:
-    """The same rows in one chunk. Raises Invalid if they cannot be a run."""
+    """Returns the same rows in one chunk. Raises Invalid if they cannot be a run."""
     check_schema(changes)
     if not len(changes):
         raise Invalid("a run must hold at least one change")
@@ -214,7 +214,7 @@ def check_schema(changes: pa.Table) -> None:
 
 
 def ascends(paths: pa.Array) -> bool:
-    """Every path is greater than the one before."""
+    """Returns whether every path is greater than the one before."""
     return len(paths) < 2 or bool(pc.all(pc.less(paths[:-1], paths[1:])).as_py())
 
 
@@ -223,7 +223,7 @@ def one_chunk(table: pa.Table) -> pa.Table:
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
-    """A column of a table in one chunk. A table without rows may have no chunk at all."""
+    """Returns a column of a table in one chunk. A table without rows may have no chunk at all."""
     part = table[name]
     return part.chunk(0) if part.num_chunks == 1 else part.combine_chunks()
 
@@ -238,7 +238,8 @@ def empty() -> pa.Table:
 
 # --- rows <-> values -------------------------------------------------------------------------------------------------
 def changes_table(changes: Iterable[Change]) -> pa.Table:
-    """One row for each change, in path order; REQUIRES: no path twice. Goes row by row, so it is for thousands."""
+    """Returns a table with one row for each change, in path order. REQUIRES: no path occurs twice. It goes row by row,
+    so it is meant for thousands of changes."""
     rows = sorted(changes, key=lambda change: change.path)
     entries = [_BURIED if isinstance(row, Tombstone) else row for row in rows]
     blocks = [block for entry in entries for block in entry.blocks]
@@ -267,7 +268,8 @@ def changes_table(changes: Iterable[Change]) -> pa.Table:
 
 
 def changes_of(changes: pa.Table) -> list[Change]:
-    """A value for each row. Goes column by column, which takes two microseconds a row; row by row takes fifty."""
+    """Returns a value for each row. It goes column by column, which takes two microseconds a row; row by row would take
+    fifty."""
     deleted = changes["deleted"].to_pylist()
     if not any(deleted):
         return list(entries_of(changes))
@@ -277,7 +279,7 @@ def changes_of(changes: pa.Table) -> list[Change]:
 
 
 def entries_of(entries: pa.Table) -> list[Entry]:
-    """An entry for each row of ENTRY_SCHEMA. Ignores a column `deleted`."""
+    """Returns an entry for each row of ENTRY_SCHEMA. A column `deleted` is ignored."""
     entries = one_chunk(entries.select(ENTRY_SCHEMA.names))
     columns = (
         column(entries, "path").to_pylist(),

@@ -1,5 +1,5 @@
-"""storage.json: says whose files are in a storage that is not the lake's own. Written once, by put-if-absent, before
-the first of them, so that no other lake or repository takes the same place."""
+"""storage.json: names the lake and the repository whose files are in a storage outside the lake. It is written once, by
+put-if-absent, before the first of those files, so that no other lake or repository takes the same place."""
 
 import msgspec
 
@@ -22,6 +22,6 @@ def encode(file: StorageFile) -> bytes:
 
 
 def decode(data: bytes, url: str) -> StorageFile:
-    """Raises Corrupt."""
+    """Returns the content of storage.json. Raises Corrupt."""
     what = f"{url}/{PATH}"
     return json_file.convert(json_file.unseal(data, what, _RESTORE), StorageFile, what, _RESTORE)

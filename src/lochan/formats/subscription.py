@@ -1,9 +1,9 @@
-"""The files of a subscription to events: how far it is, and what its receiver did not take.
+"""The files of a subscription to events: its progress, and the dead letters that its receiver did not accept.
 
     _lake/subscriptions/<id>/progress.json
     _lake/subscriptions/<id>/dead/<time of the first event, 14 hexadecimal digits><10 of its hash>.json
 
-A dead letter names its events and does not hold them: what its owner may not read any more is not kept for them.
+A dead letter names its events and does not hold them, so it keeps nothing that its owner may no longer read.
 """
 
 import msgspec
@@ -65,12 +65,12 @@ def encode(record: SubscriptionProgress | DeadLetterRecord) -> bytes:
 
 
 def decode_progress(data: bytes, name: str) -> SubscriptionProgress:
-    """Raises Corrupt, FutureFormat."""
+    """Returns the progress. Raises Corrupt or FutureFormat."""
     return msgspec.convert(_fields(data, name), SubscriptionProgress)
 
 
 def decode_letter(data: bytes, name: str) -> DeadLetterRecord:
-    """Raises Corrupt, FutureFormat."""
+    """Returns the dead letter. Raises Corrupt or FutureFormat."""
     return msgspec.convert(_fields(data, name), DeadLetterRecord)
 
 

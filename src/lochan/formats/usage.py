@@ -9,8 +9,8 @@
 
 Rows are Parquet files of USAGE_SCHEMA. The head in their footer says which spans of its process a file covers: every
 use of that time is a row of this file or an earlier one. Files of older versions have no head, and cover nothing.
-Since version 2 rows also say by which program and from where; a program that knows version 1 alone would lose that
-where it merges a day, so it does not read them.
+Since version 2 rows also name the program and its address; a program that knows version 1 alone would lose these
+columns where it merges a day, so it does not read such files.
 """
 
 import io
@@ -51,7 +51,8 @@ _HINT = "reads of that time count as unknown; last-read rules wait until it is p
 
 
 class UsageRow(msgspec.Struct, frozen=True, gc=False):
-    """One row. The columns of the files are these fields, in their order; texts and numbers alone, in no cycle."""
+    """A row of the usage log. The columns of the files are these fields, in their order. Values are only texts and
+    numbers, so a row is in no reference cycle."""
 
     time: int  # microseconds since 1970
     user: str
@@ -67,7 +68,7 @@ class UsageRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cover(msgspec.Struct, frozen=True):
-    """A span of one process, in microseconds since 1970, by its own clock."""
+    """The time span that one process covers, in microseconds since 1970 by its own clock."""
 
     process: str
     kind: str  # server, python, spark, shell, cli
@@ -77,7 +78,7 @@ class Cover(msgspec.Struct, frozen=True):
 
 
 class UsageHead(msgspec.Struct, frozen=True):
-    """As JSON in the footer; fields may only be added."""
+    """The head of a file of rows: JSON in its footer. Fields may only be added."""
 
     format: int = ROWS_VERSION
     covers: tuple[Cover, ...] = ()
@@ -85,7 +86,7 @@ class UsageHead(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a command is about to read, written before it reads."""
+    """The uses that a command is about to make, written before it reads."""
 
     format: int
     process: str
@@ -94,7 +95,8 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A process that notes its uses from time to time is open. It renews the mark, and deletes it at its end."""
+    """Shows that a process that notes its uses from time to time is open. The process renews the mark, and deletes it
+    at its end."""
 
     format: int
     process: str
@@ -123,7 +125,7 @@ def day_of(micros: int) -> str:
 
 
 def day_start(day: str) -> int:
-    """Raises ValueError for what is no day."""
+    """Returns the start of the day in microseconds since 1970. Raises ValueError if the text is not a day."""
     return round(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * _SECOND
 
 
@@ -137,7 +139,7 @@ def encode_json(value: msgspec.Struct) -> bytes:
 
 
 def decode_note(data: bytes, name: str) -> Note:
-    """Raises Corrupt, FutureFormat."""
+    """Returns the note. Raises Corrupt or FutureFormat."""
     return _decode(data, name, Note, ROWS_VERSION)
 
 
@@ -177,8 +179,8 @@ def schema() -> "pa.Schema":
 
 
 def as_table(rows: Sequence[UsageRow]) -> "pa.Table":
-    """Columns are given as they lie in memory: to look at a list, Arrow imports pandas where it is installed, which a
-    server has no other need of."""
+    """Returns the rows as a table. The columns are made from their buffers: to convert a list, Arrow imports pandas
+    where it is installed, which a server does not need otherwise."""
     import numpy as np
     import pyarrow as pa
 
@@ -201,7 +203,7 @@ def as_table(rows: Sequence[UsageRow]) -> "pa.Table":
 
 
 def encode_rows(rows: Sequence[UsageRow], head: UsageHead | None = None) -> bytes:
-    """A full file takes some 20 ms, so a server does it in a thread."""
+    """Returns the bytes of a file of rows. A full file takes some 20 ms, so a server does it in a thread."""
     return encode_table(as_table(rows), head or UsageHead())
 
 
@@ -215,7 +217,7 @@ def encode_table(table: "pa.Table", head: UsageHead) -> bytes:
 
 
 def decode_rows(data: bytes, name: str) -> tuple["pa.Table", UsageHead]:
-    """Raises Corrupt for a file that is damaged or cut short, FutureFormat."""
+    """Returns the rows and the head. Raises FutureFormat, or Corrupt for a file that is damaged or cut short."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -232,7 +234,7 @@ def decode_rows(data: bytes, name: str) -> tuple["pa.Table", UsageHead]:
 
 
 def _with_all_columns(table: "pa.Table") -> "pa.Table":
-    """Rows of version 1 do not say by which program and from where."""
+    """Adds the columns that rows of version 1 do not have: the program and where it called from."""
     import pyarrow as pa
 
     for name in _SINCE_2:

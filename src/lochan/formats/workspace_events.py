@@ -23,8 +23,8 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceStaged(Event, frozen=True):
-    """Puts and deletes in a workspace; no path twice. `hides` names plain files by path and stamp. They become
-    invisible but are never deleted, because a commit may name them already. Version 1 had no hidden files."""
+    """Stages puts and deletes in a workspace. No path occurs twice. `hides` names plain files by path and stamp. They
+    become invisible but are never deleted, because a commit may name them already. Version 1 had no hidden files."""
 
     type: ClassVar[str] = "workspace-staged"
     version: ClassVar[int] = 2
@@ -66,8 +66,8 @@ class WorkspaceReverted(Event, frozen=True):
 
 
 class WorkspaceSealed(Preparing, frozen=True):
-    """A commit has computed its content, and reads the folder a last time. Putting a plain file has no event of its
-    own; from now on one follows it, so that the commit reads the folder again."""
+    """A commit has computed its content, and reads the folder one last time. Putting a plain file has no event of its
+    own; from now on an event follows each put, so that the commit reads the folder again."""
 
     type: ClassVar[str] = "workspace-sealed"
     version: ClassVar[int] = 2
