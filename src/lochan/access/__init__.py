@@ -1,1 +1,1 @@
-"""Who may do what: users, access keys, policies, and one function that decides."""
+"""Who may do what: users, access keys, policies, and the function that decides."""

@@ -1,8 +1,7 @@
-"""When statements count: from which addresses, and at which times.
+"""The conditions of statements: from which addresses, and at which times, a statement applies.
 
-The source address is that of the connection. Behind a proxy that is the proxy's, whatever headers say: a header is what
-anybody can send.
-"""
+The source address is that of the connection. Behind a proxy it is the proxy's, whatever headers say, because any client
+can send a header."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +23,7 @@ _HOURS = re.compile(r"([01][0-9]|2[0-4]):([0-5][0-9])-([01][0-9]|2[0-4]):([0-5][
 
 
 def evaluate_conditions(policies: "Iterable[AccessPolicy]", address: str, now: int) -> tuple[bool, ...]:
-    """For each statement with conditions, in order, whether it counts now."""
+    """Returns, for each statement with conditions, in order, whether it applies now."""
     return tuple(
         _holds(each.conditions, address, now, denies=each.effect != "allow")
         for policy in policies
@@ -34,7 +33,8 @@ def evaluate_conditions(policies: "Iterable[AccessPolicy]", address: str, now: i
 
 
 def _holds(conditions: StatementConditions, address: str, now: int, *, denies: bool) -> bool:
-    """Where the address is not known, nothing is allowed because of it, and what is denied stays denied."""
+    """Returns whether the conditions hold. If the address is not known, an `allow` with addresses does not apply, and a
+    `deny` does."""
     if conditions.after and now < conditions.after:
         return False
     if conditions.before and now >= conditions.before:
@@ -54,7 +54,8 @@ def _within(hours: tuple[int, int], minute: int) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IPv4 address that was written as one of IPv6 counts as what it is."""
+    """Parses an address. An IPv4 address that is written as an IPv6 one is treated as IPv4. Returns None if the text is
+    not an address."""
     try:
         found = ip_address(text.partition("%")[0])
     except ValueError:
@@ -71,7 +72,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 def parse_conditions(
     source: str | list[str] | None, after: object, before: object, hours: str | None
 ) -> StatementConditions | None:
-    """Raises Invalid."""
+    """Parses conditions as people write them. Raises Invalid."""
     networks = tuple(_parse_network(each) for each in ([source] if isinstance(source, str) else source or ()))
     if len(networks) > ADDRESSES_MAX:
         raise Invalid(f"it names {len(networks)} networks; {ADDRESSES_MAX} is the most")
@@ -82,7 +83,7 @@ def parse_conditions(
 
 
 def condition_row(conditions: StatementConditions) -> dict[str, object]:
-    """As `parse_conditions` reads them."""
+    """Returns the conditions in the form that `parse_conditions` reads."""
     found: dict[str, object] = {}
     if conditions.addresses:
         found["source"] = list(conditions.addresses)

@@ -1,10 +1,10 @@
-"""The key that encrypts the secrets of access keys: given by the configuration, or else one that lies in the lake, made
+"""The key that encrypts the secrets of access keys. The configuration gives it; otherwise it is stored in the lake, made
 by the first process that needs it.
 
-In the lake it keeps secrets out of copies of the journal and out of the event feed; whoever may read the whole bucket
-finds both the key and what it locks. Given by the configuration it is on the servers alone.
+A key in the lake keeps secrets out of copies of the journal and out of the event feed, but a program that can read the
+whole bucket finds both the key and the secrets. A key from the configuration is on the servers alone.
 
-What is sealed is stored on disk: AES-256-GCM, bound to the id and the user of the access key.
+Sealed secrets are stored on disk: AES-256-GCM, bound to the id and the user of the access key.
 
 sealed = version (1 byte, 1) + nonce (12 bytes) + ciphertext + tag (16 bytes)
 """
@@ -29,7 +29,8 @@ _NONCE_BYTES = 12
 
 
 class EncryptionKey:
-    """`given` reads what the configuration gave; it is called once, when the key is first needed."""
+    """The key that encrypts secrets. `given` reads the key that the configuration names; it is called once, when the
+    key is first needed."""
 
     def __init__(
         self, store: Store, clock: Clock, ids: Ids, *, lake: str, given: Callable[[], bytes] | None = None
@@ -53,7 +54,8 @@ class EncryptionKey:
 
 
 def derive_key(given: bytes, lake: str) -> bytes:
-    """A key from any text or bytes; slow, since people's texts can be guessed. Stored on disk, never changes."""
+    """Derives a key from any text or bytes. It is slow on purpose, since a text chosen by a person can be guessed. Keys
+    that it derived are in use: it never changes."""
     if len(given) < GIVEN_BYTES_MIN:
         raise Invalid(
             f"the encryption key has {len(given)} bytes; {GIVEN_BYTES_MIN} is the least",
@@ -63,12 +65,13 @@ def derive_key(given: bytes, lake: str) -> bytes:
 
 
 def seal(key: bytes, nonce: bytes, secret: str, *, id: str, user: str) -> bytes:
-    """`nonce` must be new: with one key and one nonce only one secret may ever be encrypted."""
+    """Encrypts a secret. `nonce` must be new: with one key and one nonce only one secret may ever be encrypted."""
     return _VERSION + nonce + _cipher(key).encrypt(nonce, secret.encode(), _associated_data(id, user))
 
 
 def unseal(key: bytes, sealed: bytes, *, id: str, user: str) -> str:
-    """Raises Refused where the encryption key is another one, or the bytes were made for another access key."""
+    """Decrypts a secret. Raises Refused if the encryption key is another one, or if the bytes were made for another
+    access key; raises Corrupt and FutureFormat too."""
     if sealed[:1] != _VERSION:
         raise FutureFormat(f"the secret of access key {id!r} was sealed by a newer Lochan", hint="upgrade Lochan")
     nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]

@@ -2,8 +2,8 @@
 
     identity (source, subject) ── linked ──▶ user ── member of ──▶ groups that the provider's groups are mapped to
 
-The link is made with the user, at the first sign-in, or by an administrator. A name alone gives nobody a user: what one
-service calls somebody may be somebody else here, and a provider may give a name to another person later.
+The link is made when the user is created, at the first sign-in, or by an administrator. A name alone is not enough: the
+same name may belong to another person here, and a provider may give it to another person later.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ProviderGroups(NamedTuple):
     allowed: frozenset[str] = frozenset()  # groups of the service, one of which whoever signs in must be in; none: any
 
     def mapped(self) -> frozenset[str]:
-        """The lake's groups whose members follow the service."""
+        """Returns the lake's groups whose members follow the service."""
         return frozenset(group for groups in self.mapping.values() for group in groups)
 
     def of(self, identity: ExternalIdentity) -> frozenset[str]:
@@ -46,15 +46,16 @@ class ProviderGroups(NamedTuple):
 
 
 class SignInRefused(Refused):
-    """The service says who it is, and the lake does not let them in."""
+    """The service has identified the person, but the lake does not let them in."""
 
 
 async def sign_in(
     access: OpenAccess, identity: ExternalIdentity, groups: ProviderGroups, acting: Callable[[str], Actor]
 ) -> str:
-    """The user of this identity, who is made if there is none, in the groups that the service's groups are mapped to.
-    `acting` says who acts, by the user's name. REQUIRES: the service has said that it is them, just now. Raises Invalid
-    for a name that no user can have, SignInRefused, and Refused where nobody would have the policy Admin."""
+    """Returns the user of this identity, and puts them into the groups that the service's groups are mapped to. Creates
+    the user if there is none. `acting` returns the actor for the user's name. REQUIRES: the service has identified the
+    person just now. Raises Invalid for a name that no user can have, SignInRefused, and Refused if no user would have
+    the policy Admin."""
     check_identity(identity.source, identity.subject)
     if groups.allowed and not groups.allowed & identity.groups:
         raise SignInRefused(
@@ -65,7 +66,8 @@ async def sign_in(
     user = _user_of(state, identity)
     changes = _changes(state, identity, groups)
     if changes:
-        # A policy of a group may deny something: whoever joins it must be held by it at once, as whoever leaves.
+        # A policy of a group may deny something, so joining one must be in force everywhere at once, as leaving one
+        # must.
         takes_away = any(isinstance(each, (MemberAdded, MemberRemoved)) for each in changes)
         decide = lambda state: _changes(state, identity, groups)  # noqa: E731
         await access.submit(acting(user), decide, "sign-in", identity.source, identity.subject, takes_away=takes_away)
@@ -74,7 +76,7 @@ async def sign_in(
 
 
 def _changes(state: AccessState, identity: ExternalIdentity, groups: ProviderGroups) -> Sequence[Event]:
-    """What makes the state as the service has it. Raises Invalid, SignInRefused."""
+    """Returns the events that bring the state in line with the service. Raises Invalid or SignInRefused."""
     if state.is_empty():
         raise SignInRefused(
             "the lake has no administrator yet", hint="set it up first, by the link that `lochan serve` prints"
@@ -91,7 +93,7 @@ def _changes(state: AccessState, identity: ExternalIdentity, groups: ProviderGro
 
 
 def _memberships(state: AccessState, user: str, mapped: frozenset[str], wanted: frozenset[str]) -> list[Event]:
-    """Groups that nothing is mapped to stay as they are."""
+    """Returns the events that change the user's groups. Groups that nothing is mapped to stay as they are."""
     now = set(state.groups_of(user))
     missing = sorted(each for each in wanted if each not in state.group_table)
     if missing:
@@ -111,8 +113,8 @@ def _user_of(state: AccessState, identity: ExternalIdentity) -> str:
 
 
 def _check_name(state: AccessState, identity: ExternalIdentity) -> None:
-    """Raises Invalid; and SignInRefused where the name is somebody's, whatever the case of its letters: people would
-    take one for the other."""
+    """Raises Invalid for a name that no user can have, and SignInRefused if a user has that name already, in upper or
+    lower case: people would confuse the two."""
     try:
         check_name("user", identity.name)
     except Invalid as error:
@@ -128,7 +130,7 @@ def _check_name(state: AccessState, identity: ExternalIdentity) -> None:
 
 
 def check_identity(source: str, subject: str) -> None:
-    """Raises Invalid."""
+    """Raises Invalid unless both texts are printable and not too long."""
     for what, text in ("source", source), ("subject", subject):
         if not 0 < len(text) <= _TEXT_MAX or not text.isprintable():
             raise Invalid(
@@ -140,7 +142,8 @@ def check_identity(source: str, subject: str) -> None:
 async def link_identity(
     access: OpenAccess, user: str, source: str, subject: str, *, actor: Actor, key: str = ""
 ) -> LinkedIdentity:
-    """Whoever signs in with that identity is this user from then on. Raises Invalid, NotFound, AlreadyExists."""
+    """Links the identity to the user: people who sign in with it are this user from then on. Raises Invalid, NotFound
+    or AlreadyExists."""
     check_identity(source, subject)
     event = IdentityLinked(source, subject, user)
     await access.submit(actor, lambda state: [event], "link-identity", user, source, subject, key=key)
@@ -150,8 +153,8 @@ async def link_identity(
 async def unlink_identity(
     access: OpenAccess, user: str, source: str, subject: str, *, actor: Actor, key: str = ""
 ) -> None:
-    """The user stays, and the identity no longer leads to it: the sessions that it opened have ended when this returns.
-    Raises NotFound."""
+    """Unlinks the identity. The user stays. The sessions that the identity opened have ended when this returns. Raises
+    NotFound."""
     event = IdentityUnlinked(source, subject)
 
     def decide(state: AccessState) -> Sequence[Event]:

@@ -1,4 +1,4 @@
-"""What events do to users, groups, access keys and policies. An event is checked here against the state that it is
+"""What events do to users, groups, access keys and policies. Each event is checked here against the state that it is
 added to, before anything changes."""
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ _replace = msgspec.structs.replace
 
 
 def check_administrators(access: AccessState, event: Any, at: EventPosition) -> None:
-    """Raises Refused for an event that would leave nobody who can grant access."""
+    """Raises Refused for an event that would leave no user who can grant access."""
     leaving = _LEAVING.get(type(event))
     if leaving is None or not access.administrators():
         return
@@ -279,7 +279,7 @@ def _show_command(holder: str) -> str:
 
 
 def _check_principal(access: AccessState, text: str) -> None:
-    """Raises NotFound."""
+    """Raises NotFound if there is no such user or group."""
     if text.startswith(USER):
         access.user(text.removeprefix(USER))
     elif text.startswith(GROUP):

@@ -1,4 +1,4 @@
-"""Groups of users: created and deleted, and who is in them. A member has the policies of the group."""
+"""Groups of users: creating and deleting them, and changing their members. A member has the policies of the group."""
 
 from lochan.access.open_access import OpenAccess
 from lochan.access.state import UserGroup
@@ -9,24 +9,26 @@ from lochan.formats.record import Actor
 
 
 async def create_group(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> UserGroup:
-    """Raises Invalid, AlreadyExists."""
+    """Creates a group without members. Raises Invalid or AlreadyExists."""
     check_name("group", name)
     await access.submit(actor, lambda state: [GroupCreated(name)], "create-group", name, key=key)
     return access.folded().group(name)
 
 
 async def delete_group(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> None:
-    """Its members stay, without its policies. Raises NotFound, or Refused where nobody would have the policy Admin."""
+    """Deletes the group. Its members stay, without its policies. Raises NotFound, or Refused if no user would have the
+    policy Admin."""
     await access.submit(actor, lambda state: [GroupDeleted(name)], "delete-group", name, key=key, takes_away=True)
 
 
 async def add_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
-    """A policy of the group may deny something, so this waits as a revocation does. Raises NotFound, AlreadyExists."""
+    """Adds a user to the group. A policy of the group may deny something, so this waits as a revocation does. Raises
+    NotFound or AlreadyExists."""
     return await _change_group(access, MemberAdded(group, user), group, actor, key)
 
 
 async def remove_member(access: OpenAccess, group: str, user: str, *, actor: Actor, key: str = "") -> UserGroup:
-    """Raises NotFound, or Refused where nobody would have the policy Admin."""
+    """Removes a user from the group. Raises NotFound, or Refused if no user would have the policy Admin."""
     return await _change_group(access, MemberRemoved(group, user), group, actor, key)
 
 

@@ -1,5 +1,5 @@
-"""The access of an open lake: its journal, how fresh that must be, and the key of its secrets, put together. The verbs
-are functions over it, in `users.py`, `keys.py` and `policies.py`."""
+"""The access of an open lake: its journal, how fresh that must be, and the encryption key of its secrets. The verbs are
+functions over it, in `users.py`, `keys.py` and `policies.py`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ANSWER_S: Final = 1.1  # how long a revocation waits
 
 
 class Freshness:
-    """When a copy of the lake's journal is new enough to let somebody in, and when a revocation may be answered (A1).
+    """When a copy of the lake's journal is new enough to accept a request, and when a revocation may be answered (A1).
 
         revocation   append durable ──── 1.1 s ──── answered
         request                                        arrived: some probe sent less than 1 s before this, or one now
 
-    A client that was told that a key is revoked can rely on it: a request that arrives after that, at any process, is
-    judged by a state that a probe has confirmed which was sent after the append was durable. The tenth of a second in
-    between is for clocks that do not run equally fast. On a disk, and with journals in PostgreSQL, a probe costs
+    A client can rely on the answer that a key is revoked: a request that arrives after it, at any process, is judged by
+    a state that was confirmed by a probe sent after the append was durable. The tenth of a second in between allows for
+    clocks that do not run equally fast. On a disk, and with journals in PostgreSQL, a probe costs
     little: there every request waits for one that was sent after it arrived, and a revocation is answered at once.
 
     `trust_s` is 0 where every request probes: also where machines can be paused together with their boot clock."""
@@ -52,16 +52,17 @@ class Freshness:
 
     @classmethod
     def of(cls, journal: Journal, clock: Clock) -> Freshness:
-        """As the place of the journal asks for."""
+        """Returns the freshness that the place of the journal needs."""
         far = journal.slots.aged
         return cls(journal, clock, trust_s=TRUST_S if far else 0.0, answer_s=ANSWER_S if far else 0.0)
 
     async def authorised_state(self, arrived: float) -> AccessState:
-        """`arrived`: the boot-time clock, read after the request arrived. Requests that wait share one probe. Use what
-        is returned before the next await; before an append ask again, with a new reading. Raises what the probe did:
-        nobody is let in by a state that could not be confirmed."""
-        # Whatever the journal held when the anchor's probe was sent is folded. Sent at the very instant of the
-        # reading may have been before the request, so equal is not enough.
+        """Returns a state that is fresh enough to judge a request. `arrived` is the boot-time clock, read after the
+        request arrived. Requests that wait share one probe. Use the state before the next await; before an append ask
+        again, with a new reading. Raises the error of a failed probe, so that a state that could not be confirmed gives
+        access to no request."""
+        # Everything that the journal held when the anchor's probe was sent is folded. A probe sent at the very instant
+        # of the reading may have been sent before the request, so equal is not enough.
         sent = self._journal.tail.anchor.sent
         if not sent > arrived - self._trust_s:
             await self._journal.fresh()
@@ -70,15 +71,16 @@ class Freshness:
         return self._journal.tail.state.of(AccessState)
 
     async def catch_up(self, arrived: float) -> bool:
-        """Before somebody is turned away who may only be new: a key made, or made anew, within the last second is not
-        known here yet. False: what is known is of a moment after the request arrived, so there is nothing to add."""
+        """Probes before a request is refused whose key may only be new: a key made, or made anew, within the last
+        second is not known here yet. Returns False if the known state is newer than the request, so that trying again
+        would change nothing."""
         if self._journal.tail.anchor.sent > arrived:
             return False
         await self._journal.fresh()
         return True
 
     def _renew(self) -> None:
-        """Ahead of time and behind the scenes, so that under steady traffic nobody waits for a probe."""
+        """Starts a probe in the background, ahead of time, so that under steady traffic no request waits for one."""
         if self._renewing is None:
             import asyncio
 
@@ -93,7 +95,8 @@ class Freshness:
             self._renewing = None
 
     async def before_answer(self) -> None:
-        """The caller that took access away waits for this, once that is durable."""
+        """Waits until a revocation that is durable is in force everywhere. A caller that took access away awaits this
+        before it answers."""
         if self._answer_s:
             await self._clock.sleep(self._answer_s)
 
@@ -113,32 +116,34 @@ class OpenAccess:
         self.unsealed: dict[bytes, str] = {}  # secrets that were decrypted, by what they were decrypted from
 
     async def state(self) -> AccessState:
-        """As of now. Use before the next await."""
+        """Returns the state as of now. Use it before the next await."""
         return (await self.journal.fresh()).of(AccessState)
 
     async def authorised_state(self, arrived: float) -> AccessState:
-        """What a request that had arrived at `arrived` (boot time) may be judged by; see Freshness."""
+        """Returns a state that is fresh enough to judge a request that arrived at `arrived` (boot time); see
+        Freshness."""
         return await self.freshness.authorised_state(arrived)
 
     async def rights(self, requester: Requester, arrived: float) -> Rights:
-        """What a request that had arrived at `arrived` may do now. Use it before the next await."""
+        """Returns what a request that arrived at `arrived` may do now. Use it before the next await."""
         state = await self.freshness.authorised_state(arrived)
         return state.rights_of(requester, self.clock.wall())
 
     async def find_key(self, id: str, arrived: float) -> KeyOwner | None:
-        """The owner of the key, and its secret. None: there is no such key, or it was revoked."""
+        """Returns the owner of the key and its secret, or None if there is no such key or it is not active."""
         from lochan.access.users import find_key
 
         return await find_key(self, id, arrived)
 
     def folded(self) -> AccessState:
-        """As this process last saw it: after a submit, with what was submitted."""
+        """Returns the state as this process last saw it. After a submit it contains what was submitted."""
         return self.journal.tail.state.of(AccessState)
 
     async def submit(
         self, actor: Actor, decide: Decide, *request: object, key: str = "", takes_away: bool = False
     ) -> Any:
-        """Durable when it returns; and where access may have been taken away, in force everywhere (rule A1)."""
+        """Appends the change and returns when it is durable. If it may take rights away, it returns only when every
+        worker honours it (rule A1)."""
         from lochan.journal.group import AppendRequest
         from lochan.journal.keys import KeyedActor, without_key
 

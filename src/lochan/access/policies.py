@@ -1,4 +1,4 @@
-"""Policies: put, deleted, attached and detached; and as people write them, in YAML or JSON:
+"""Policies: putting, deleting, attaching and detaching them, and their text form, in YAML or JSON:
 
 statements:
   - effect: allow
@@ -30,8 +30,8 @@ SIZE_BYTES_MAX = 1 << 18
 async def put_policy(
     access: OpenAccess, name: str, statements: Sequence[Statement], *, actor: Actor, key: str = ""
 ) -> None:
-    """A new one, or in place of the one of that name, for everybody who has it. Raises Invalid, or Refused for the
-    policies that every lake has."""
+    """Creates a policy, or replaces the one of that name for every user and group that has it. Raises Invalid, or
+    Refused for the policies that every lake has."""
     check_name("policy", name)
     check_statements(statements)
     event = PolicyPut(name, tuple(statements))
@@ -39,18 +39,19 @@ async def put_policy(
 
 
 async def delete_policy(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> None:
-    """Raises NotFound, or Refused while somebody has it: what it denied would be open without a word."""
+    """Deletes a policy. Raises NotFound, or Refused while it is attached: what it denied would silently become open."""
     await access.submit(actor, lambda state: [PolicyDeleted(name)], "delete-policy", name, key=key)
 
 
 async def attach(access: OpenAccess, policy: str, principal: str, *, actor: Actor, key: str = "") -> None:
-    """It may deny something, so this waits as a revocation does. Raises NotFound, AlreadyExists."""
+    """Attaches a policy to a user or a group. It may deny something, so this waits as a revocation does. Raises
+    NotFound or AlreadyExists."""
     event = PolicyAttached(policy, principal)
     await access.submit(actor, lambda state: [event], "attach", policy, principal, key=key, takes_away=True)
 
 
 async def detach(access: OpenAccess, policy: str, principal: str, *, actor: Actor, key: str = "") -> None:
-    """Raises NotFound, or Refused for the policy Admin of the last who has it."""
+    """Detaches a policy. Raises NotFound, or Refused if no user would have the policy Admin."""
     event = PolicyDetached(policy, principal)
     await access.submit(actor, lambda state: [event], "detach", policy, principal, key=key, takes_away=True)
 
@@ -74,7 +75,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def parse_statements(data: bytes, what: str) -> tuple[Statement, ...]:
-    """Raises Invalid, naming `what`. Whether there are such actions is not looked at here."""
+    """Parses a policy. Raises Invalid, naming `what`. It does not check whether the actions exist."""
     if len(data) > SIZE_BYTES_MAX:
         raise Invalid(f"{what}: a policy has at most {SIZE_BYTES_MAX} bytes")
     try:
@@ -94,7 +95,7 @@ def _statement(written: _Written, number: int, what: str) -> Statement:
 
 
 def statement_rows(statements: tuple[Statement, ...]) -> list[dict[str, Any]]:
-    """As `parse_statements` reads them."""
+    """Returns the statements in the form that `parse_statements` reads."""
     return [_row(each) for each in statements]
 
 
@@ -112,7 +113,8 @@ def _many(texts: str | list[str]) -> tuple[str, ...]:
 
 
 def _load_text(data: bytes, what: str) -> Any:
-    """JSON, which is quicker to read and has clearer mistakes, else YAML."""
+    """Reads the text as JSON if it begins with a brace, because that is quicker and gives clearer errors; else as
+    YAML."""
     if data.lstrip()[:1] == b"{":
         try:
             found = msgspec.json.decode(data)
@@ -133,7 +135,7 @@ def _load_text(data: bytes, what: str) -> Any:
 
 
 def _check_names(root: "yaml.Node | None", what: str) -> None:
-    """Raises Invalid for a name that stands twice in one mapping, of which YAML takes the last value."""
+    """Raises Invalid for a name that occurs twice in one mapping. YAML would take its last value."""
     import yaml
 
     seen: set[int] = set()  # by aliases a node may stand at many places, also within itself

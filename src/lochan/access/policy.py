@@ -1,4 +1,4 @@
-"""Which statements a policy can be made of, which actions they are about, and the policies that every lake has."""
+"""What the statements of a policy can contain, the actions that they name, and the policies that every lake has."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from lochan.access.resources import wildcard_regex
 from lochan.errors import Invalid
 from lochan.formats.lake_events import Statement
 
-# Every action there is. A route of the server names one of these; a policy allows or denies them. The list is closed:
-# an unknown name is a mistake, in a policy as in the code. The resource of each action is written as in `resources.py`.
+# All actions. A route of the server names one of these, and a policy allows or denies them. The list is closed: an
+# unknown name is a mistake, in a policy as in the code. The resource of each action is written as in `resources.py`.
 
 
 REPOSITORY = "repository/NAME"
@@ -25,7 +25,7 @@ BOTH = "policy/NAME, and user/NAME or group/NAME too"
 MEMBER = "group/NAME, and user/NAME too"
 LAKE = "lake"
 
-# action: (what it is asked about, what it is)
+# action: (its resource, what it allows)
 ACTIONS: Mapping[str, tuple[str, str]] = {
     "fs:ListRepositories": (REPOSITORY, "see that the repository is there; a list shows those that it is allowed for"),
     "fs:CreateRepository": (REPOSITORY, "create it"),
@@ -134,7 +134,7 @@ LENGTH_MAX = 1 << 18  # of all patterns together: a policy is one event, and sta
 
 
 def check_statements(statements: Sequence[Statement]) -> None:
-    """Raises Invalid, saying which statement and what is wrong with it."""
+    """Raises Invalid, naming the statement and what is wrong with it."""
     if not statements:
         raise Invalid("a policy needs a statement", hint="one that allows or denies some actions on some resources")
     if len(statements) > STATEMENTS_MAX:
@@ -198,8 +198,8 @@ _LISTED = "`lochan auth actions` lists them"
 
 ADMIN = "Admin"
 
-# The policies that every lake has from the beginning; nobody changes them. They are part of the fold: their names are
-# taken in every lake there is, and a fourth one would need a new event.
+# The policies that every lake has from the beginning; they cannot be changed. They are part of the fold: their names
+# are taken in every lake there is, so a fourth one would need a new event.
 BUILT_IN: Mapping[str, tuple[Statement, ...]] = {
     ADMIN: (Statement("allow", ("*",), ("*",)),),
     "Developer": (Statement("allow", READING + WRITING, ("repository/*",)),),

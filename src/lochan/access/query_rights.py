@@ -1,4 +1,4 @@
-"""What one user may read by queries: the same that they may read by requests for objects, commits and the rest.
+"""What one user may read by queries: the same as by requests for objects, commits and the rest.
 
 Every check is made against a state of the lake that is new enough for the request (rule A1).
 
@@ -31,7 +31,7 @@ from lochan.versioning.repositories import Repositories, Repository
 from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.uri import parse_ref
 
-# Asked of the repository.
+# These are checked on the repository.
 OF_REPOSITORY: Mapping[str, str] = {
     "branches": "fs:ListBranches",
     "tags": "fs:ListTags",
@@ -43,7 +43,7 @@ OF_REPOSITORY: Mapping[str, str] = {
     "planned": "fs:CollectGarbage",  # names of files may have logical paths in them
     "unreferenced": "fs:CollectGarbage",
 }
-# Asked of the ref.
+# These are checked on the ref.
 OF_REF: Mapping[str, str] = {
     "log": "fs:ReadCommit",
     "rawlog": "fs:ReadCommit",
@@ -53,7 +53,7 @@ OF_REF: Mapping[str, str] = {
     "growth": "fs:ReadCommit",
     "staged": "fs:ReadBranch",
 }  # of whose paths those are shown that may be read
-# Asked of all objects at the ref. What a pool's objects hold at the least and the most are values of rows.
+# These are checked on all objects at the ref. The least and greatest values of a pool's objects are values of rows.
 OF_OBJECTS: Mapping[str, str] = {
     "objects": READ,
     "partitions": READ,
@@ -61,7 +61,7 @@ OF_OBJECTS: Mapping[str, str] = {
     "entries": LIST,  # only those are shown that the user may read
     "ranges": LIST,
 }
-# Asked of each repository, for its rows to be among those of the lake.
+# These are checked on each repository whose rows would be among those of the lake.
 OF_LAKE: Mapping[str, str] = {
     "pools": "fs:ReadRepository",
     "repositories": "fs:ReadRepository",
@@ -85,7 +85,7 @@ class SourceRead(NamedTuple):
 
 
 class QueryRights:
-    """`arrived`: the boot-time clock, read after the request arrived."""
+    """What one request's queries may read. `arrived` is the boot-time clock, read after the request arrived."""
 
     def __init__(self, access: OpenAccess, requester: Requester, arrived: float) -> None:
         self._access = access
@@ -154,18 +154,20 @@ class QueryRights:
         return everywhere and rights.allow("lake:ReadEvents", resources.LAKE)
 
     async def _rights(self) -> Rights:
-        """Use it before the next await."""
+        """Returns the rights of the request. Use them before the next await."""
         return await self._access.rights(self._requester, self._arrived)
 
 
 def denied_error(name: str) -> Denied:
-    """The same for what does not exist and for what the user may not read."""
+    """Returns the error for a name that does not exist, and for one that the user may not read: it is the same for
+    both."""
     hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
 
 
 async def ref_resource(repository: OpenRepository, ref: str) -> str:
-    """A ref that does not exist is judged as a branch, so that nobody can find out which branches exist."""
+    """Returns the resource of a ref. A ref that does not exist is judged as a branch, so that the answer does not
+    reveal which branches exist."""
     name = repository.repository.name
     refs, _ = await repository.refs()
     try:
@@ -183,7 +185,7 @@ async def ref_resource(repository: OpenRepository, ref: str) -> str:
 
 
 def _actions_for(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
-    """Actions and what they are asked about. `ref` is a resource too."""
+    """Returns the actions that a source needs, each with its resource. `ref` is a resource too."""
     if source.meta in OF_REPOSITORY:
         return [(OF_REPOSITORY[source.meta], resources.repository(name))]
     if source.meta in OF_REF:
@@ -194,7 +196,8 @@ def _actions_for(name: str, ref: str, source: ast.Source) -> list[tuple[str, str
 
 
 def _needed_for_files(ref: str, glob: str) -> list[tuple[str, str]]:
-    """A single file is checked before anything is said of whether it is there."""
+    """Returns the actions that a path or pattern needs. A single file is checked before the answer reveals whether it
+    exists."""
     at = next((at for at, letter in enumerate(glob) if letter in _WILD), None)
     if at is None:
         return [(READ, resources.object_at(ref, glob))]
@@ -206,8 +209,8 @@ def _all_of(rights: Rights, actions: Sequence[str], resource: str) -> bool:
 
 
 async def user_rows(journal: Journal, parts: tuple[type[StatePart], ...], time: int | None) -> list[dict[str, Any]]:
-    """The lake's users as rows of a query; no secret is among them. `journal` is the lake's own; `time`: as of that
-    moment."""
+    """Returns the lake's users as rows of a query, without secrets. `journal` is the lake's own; with `time`, the rows
+    are as of that moment."""
     state = await journal.fresh() if time is None else await state_at(journal, parts, time)
     access = state.of(AccessState)
     return [

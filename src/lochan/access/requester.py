@@ -1,4 +1,4 @@
-"""Who sends a request, as far as rights depend on it: the user, the access key and its session, and the address."""
+"""The sender of a request, as far as rights depend on it: the user, the access key and its session, and the address."""
 
 from typing import NamedTuple
 

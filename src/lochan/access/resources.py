@@ -1,4 +1,4 @@
-"""What an action is asked about, as one line of text; and patterns of such lines, for policies.
+"""Resources, which actions are about, as one line of text each; and patterns of such lines, for policies.
 
     repository/NAME                             the repository itself
     repository/NAME/branch/BRANCH               a branch, likewise …/tag/TAG and …/commit/ID
@@ -35,12 +35,13 @@ def commit(repository: str, id: str) -> str:
 
 
 def object_at(ref: str, path: str) -> str:
-    """`ref` is a branch, a tag or a commit, as made above."""
+    """Returns the resource of an object. `ref` is the resource of a branch, a tag or a commit."""
     return f"{ref}/object/{path}"
 
 
 def at_any_ref(object: str) -> str:
-    """The same object, or the beginning of one or of a ref, as patterns of every ref name it."""
+    """Returns the same object as patterns for every ref name it. It accepts the beginning of an object or of a ref
+    too."""
     parts = object.split("/", 5)
     if len(parts) < 3 or parts[0] != "repository" or parts[2] == "object":
         return object
@@ -60,8 +61,8 @@ def policy(name: str) -> str:
 
 
 def patterns_of(repository: str, ref: str, path: str) -> tuple[str, ...]:
-    """Patterns of a repository with all in it, of one branch of it, or of paths that begin so, on that branch or at
-    every ref."""
+    """Returns patterns for a repository with all in it, for one branch of it, or for paths with this prefix, on that
+    branch or at every ref."""
     front = f"repository/{repository}"
     if path:
         return (f"{front}/branch/{ref}/object/{path}*" if ref else f"{front}/object/{path}*",)
@@ -70,19 +71,19 @@ def patterns_of(repository: str, ref: str, path: str) -> tuple[str, ...]:
 
 
 def check(text: str) -> None:
-    """Raises Invalid for what is not the name of a single resource."""
+    """Raises Invalid unless the text is the name of a single resource."""
     if not _RESOURCE.fullmatch(text):
         raise Invalid(f"{text!r} is not a resource", hint=_HINT)
 
 
 def check_pattern(text: str) -> None:
-    """Raises Invalid for a pattern that could fit nothing, or not what its writer thought."""
+    """Raises Invalid for a pattern that could match nothing, or something else than its writer meant."""
     if not _PATTERN.fullmatch(text):
         raise Invalid(f"{text!r} is not a pattern of resources", hint=_HINT)
 
 
 def regex(pattern: str) -> str:
-    """A regular expression for whole resources, to be used with re.DOTALL."""
+    """Returns a regular expression for whole resources, to be used with re.DOTALL."""
     if pattern == "*":
         return ".*"
     head, at_any_ref, path = _any_ref(pattern)
@@ -97,11 +98,11 @@ def regex(pattern: str) -> str:
 
 
 def wildcard_regex(pattern: str, letter: str = ".") -> str:
-    """`*` stands for any letters, `?` for one. Takes no longer for many stars than for few.
+    """Returns a regular expression in which `*` stands for any letters and `?` for one. Matching many stars takes no
+    longer than matching few.
 
-    `letter` is what one of the letters may be. Each part between two stars is looked for once, from the left, and
-    what was found is kept (an atomic group): that is enough to find a match, and there is nothing to try again.
-    """
+    `letter` is the expression for one letter. Each part between two stars is searched once, from the left, and the
+    first match is kept (an atomic group). That is enough to find a match of the whole, so nothing is tried again."""
     first, *rest = ("".join(letter if each == "?" else re.escape(each) for each in part) for part in pattern.split("*"))
     if not rest:
         return first

@@ -1,8 +1,7 @@
-"""What one user's policies come to, made ready for being asked often: every request of the server asks at least once.
+"""What the policies of one user allow, compiled for frequent checks: every request of the server makes at least one.
 
-Per action, the resources that are denied and those that are allowed, each one regular expression. They are made when an
-action is first asked about, and thrown away when anything about access changes.
-"""
+For each action there are two regular expressions: the resources that are denied, and those that are allowed. They are
+compiled when an action is first checked, and dropped when anything about access changes."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,15 +23,15 @@ Fits = Callable[[str], object]  # a resource; true or false
 
 
 class _Of(NamedTuple):
-    """For one action; None: none are."""
+    """What is denied and allowed for one action. None means no resource."""
 
     denied: Fits | None
     allowed: Fits | None
 
 
 class Rights:
-    """`held` says, for each statement that has conditions, whether it counts. `limits` are those of an access key and
-    of a session: of each of them, one pattern must fit, whatever policies allow."""
+    """What a user may do. `held` has, for each statement with conditions, whether it applies. `limits` are those of an
+    access key and of a session: one pattern of each must match, whatever policies allow."""
 
     __slots__ = ("_below", "_limits", "_of", "_statements", "_within")
 
@@ -49,7 +48,8 @@ class Rights:
         self._below: dict[tuple[str, ...], bool | None] = {}
 
     def allow(self, action: str, resource: str) -> bool:
-        """Deny wins; where nothing fits, it is denied. Raises Invalid for an action that there is not."""
+        """Returns whether the action is allowed. A deny wins, and what no statement matches is denied. Raises Invalid
+        if there is no such action."""
         of = self._of.get(action) or self._compile(action)
         if of.allowed is None or (of.denied is not None and of.denied(resource)):
             return False
@@ -58,12 +58,12 @@ class Rights:
         return bool(of.allowed(resource))
 
     def allow_everything(self) -> bool:
-        """Every action on every resource, nothing is denied, and no limit narrows it."""
+        """Returns whether every action is allowed on every resource, nothing is denied, and no limit applies."""
         has_all = any("*" in each.actions and "*" in each.resources for each in self._statements)
         return has_all and all(map(allows, self._statements)) and not self._within
 
     def allow_each(self, action: str, on: "pa.Array") -> "pa.Array":
-        """`allow` of very many resources, by columns."""
+        """Returns `allow` for each of many resources, computed by columns."""
         import pyarrow.compute as pc
 
         denied, allowed = self._patterns(action)
@@ -73,17 +73,17 @@ class Rights:
         return found
 
     def deny_each(self, action: str, on: "pa.Array") -> "pa.Array":
-        """Which of them a statement denies, whatever is allowed."""
+        """Returns which of them a statement denies, whatever is allowed."""
         return _each(self._patterns(action)[0], on)
 
     def allow_below(self, action: str, front: str) -> bool | None:
-        """Tells whether all objects whose resources begin with `front` are allowed (True), whatever their names, or
-        none are (False). None: it depends on the object. It is quick, so that users who may read everything pay nothing
+        """Returns True if all objects whose resources begin with `front` are allowed, whatever their names, False if
+        none are, and None if it depends on the object. It is quick, so that users who may read everything pay nothing
         for the limits of others."""
         return self._kept((action, front), self._worked_out)
 
     def denies_below(self, action: str, front: str) -> bool:
-        """Whether a statement may deny some of them."""
+        """Returns whether a statement may deny some of them."""
         return bool(self._kept((action, front, "denied"), self._may_deny))
 
     def _kept(self, key: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
@@ -112,7 +112,7 @@ class Rights:
         return of
 
     def _patterns(self, action: str) -> tuple[list[str], list[str]]:
-        """Patterns of resources: denied ones, and allowed ones."""
+        """Returns the patterns of denied resources, and those of allowed ones."""
         check_action(action)
         denied: list[str] = []
         allowed: list[str] = []
@@ -123,7 +123,7 @@ class Rights:
 
 
 def _effective_statements(policies: Sequence[AccessPolicy], held: Sequence[bool]) -> Iterator[Statement]:
-    """One with conditions that nobody has looked at counts if it denies."""
+    """Yields the statements that apply. A statement whose conditions were not evaluated applies if it denies."""
     which = iter(held)
     for policy in policies:
         for statement in policy.statements:
@@ -136,20 +136,21 @@ _BELOW_MAX = 1_000
 
 
 def allows(statement: Statement) -> bool:
-    """What does not say so denies."""
+    """Returns whether the statement allows. Every other effect denies."""
     return statement.effect == "allow"
 
 
 def _covers(pattern: str, front: str) -> bool:
-    """Whether it fits whatever begins so: a star at the end takes in the rest of a path, slashes too."""
+    """Returns whether the pattern matches every resource that begins with `front`: a star at the end matches the rest
+    of a path, with slashes."""
     return pattern == "*" or (
         pattern.endswith("*") and re.fullmatch(resources.regex(pattern), front, re.DOTALL) is not None
     )
 
 
 def _may_meet(pattern: str, front: str) -> bool:
-    """Whether it might fit something that begins so. By what stands in front of its first wildcard; so it may say yes
-    for nothing."""
+    """Returns whether the pattern might match a resource that begins with `front`. It compares only the text before the
+    first wildcard, so it may return True although nothing matches."""
     head = _WILD.split(pattern, maxsplit=1)[0]
     fronts = (front, resources.at_any_ref(front))
     return any(head.startswith(each) or each.startswith(head) for each in fronts)
@@ -164,7 +165,8 @@ def _one(patterns: Sequence[str]) -> Fits | None:
 
 
 def _each(patterns: Sequence[str], on: "pa.Array") -> "pa.Array":
-    """For RE2, which takes no longer for many stars than for few, and has no atomic groups."""
+    """Returns which resources match one of the patterns. The expression is for RE2, which is as quick with many stars
+    as with few, and has no atomic groups."""
     import pyarrow.compute as pc
 
     if not patterns:
@@ -185,24 +187,25 @@ NOTHING = Rights(())
 
 
 class VisibleObjects:
-    """Which objects of one ref a list shows to one user: those that they may read, and that nothing forbids them to
-    list. Size, ETag and the very name of an object tell something about it, so what is denied is left out of lists, and
-    so is a folder that holds nothing else."""
+    """Which objects of one ref a list shows to one user: those that the user may read and is not forbidden to list. The
+    size, the ETag and even the name of an object reveal something about it, so denied objects are left out of lists,
+    and so are folders that hold nothing else."""
 
     def __init__(self, rights: Rights, ref: str) -> None:
-        """`ref` is the resource of a branch, a tag or a commit. REQUIRES: used before the next await, or with rights
-        that were new enough for the request (A1)."""
+        """`ref` is the resource of a branch, a tag or a commit. REQUIRES: the object is used before the next await, or
+        with rights that were fresh enough for the request (A1)."""
         self.rights = rights
         self._ref = ref
 
     def below(self, prefix: str) -> bool | None:
-        """For all paths with this prefix: True if all are shown, False if none is, None if it depends on the path."""
+        """Returns True if all paths with this prefix are shown, False if none is, and None if it depends on the
+        path."""
         front = resources.object_at(self._ref, prefix)
         readable = self.rights.allow_below(READ, front)
         return None if readable and self.rights.denies_below(LIST, front) else readable
 
     def each(self, paths: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray":
-        """For each path, whether it is shown."""
+        """Returns for each path whether it is shown."""
         import pyarrow.compute as pc
 
         on = pc.binary_join_element_wise(resources.object_at(self._ref, ""), paths, "")
@@ -210,7 +213,7 @@ class VisibleObjects:
 
 
 class Denied(Refused):
-    """No policy of the user allows it, or one denies it. The message is the same if nothing has that name."""
+    """No policy of the user allows the action, or one denies it. The message is the same if no such thing exists."""
 
 
 class RightsDecision(NamedTuple):
@@ -224,8 +227,8 @@ class RightsDecision(NamedTuple):
 def explain(
     access: AccessState, user: str, action: str, resource: str, *, address: str = "", now: int = 0
 ) -> RightsDecision:
-    """`Rights.allow`, with the statement that decided: the first that denies, else the first that allows. Raises
-    NotFound if there is no such user, Invalid for what is no action."""
+    """Returns what `Rights.allow` would decide, with the statement that decides: the first that denies, else the first
+    that allows. Raises NotFound if there is no such user, and Invalid if there is no such action."""
     check_action(action)
     found = RightsDecision(False, "", 0, None)
     policies = access.all_policies_of(access.user(user).name)

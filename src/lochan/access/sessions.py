@@ -1,10 +1,10 @@
-"""Sessions of people who have signed in: opened, found by their tokens, and ended.
+"""Sessions of people who have signed in: opening them, finding them by their tokens, and ending them.
 
     token    LKSS… (the id) . secret          in a cookie, or as Bearer
     journal  session-opened: the id and a hash of the secret
 
-They are in the lake's journal. So every server of the lake knows them, and when one ends it ends at all of them, by the
-rule that holds for access keys (A1). Whoever reads the journal cannot make a token from what is there.
+Sessions are in the lake's journal. So every server of the lake knows them, and a session ends at all servers at once,
+by the rule that holds for access keys (A1). The journal does not contain enough to make a token.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class NewSession(NamedTuple):
     expires: int  # microseconds since 1970
 
     def __repr__(self) -> str:
-        """Without the token, so that no log or traceback shows it."""
+        """Leaves out the token, so that no log or traceback shows it."""
         return f"NewSession(id={self.id!r}, expires={self.expires})"
 
 
 async def open_session(access: OpenAccess, signed_in: SignIn, *, actor: Actor, lasts_s: float = LIFE_S) -> NewSession:
-    """REQUIRES: it was checked just now that it is them. Raises NotFound or Refused for a user or a key that may not
-    sign in any more."""
+    """Opens a session. REQUIRES: the person's identity was checked just now. Raises NotFound or Refused for a user or a
+    key that may no longer sign in."""
     id = _ID + access.ids.access_key_id()[len(_ID) :]
     secret = access.ids.access_key_secret()
     expires = access.clock.wall() + round(lasts_s * _MICROSECONDS)
@@ -59,7 +59,8 @@ async def open_session(access: OpenAccess, signed_in: SignIn, *, actor: Actor, l
 
 
 async def find_session(access: OpenAccess, token: str, arrived: float) -> LoginSession | None:
-    """For a request that had arrived at `arrived` (boot time). None: there is no such session, or it has ended."""
+    """Returns the session of a token, for a request that arrived at `arrived` (boot time), or None if there is no such
+    session or it has ended."""
     id, dot, secret = token.partition(".")
     if not dot or not id.startswith(_ID) or len(token) > _TOKEN_LENGTH_MAX:
         return None
@@ -72,17 +73,17 @@ async def find_session(access: OpenAccess, token: str, arrived: float) -> LoginS
 
 
 async def is_open(access: OpenAccess, id: str, arrived: float) -> bool:
-    """Whether a session that was found before is still open."""
+    """Returns whether a session that was found before is still open."""
     return await _open(access, id, arrived) is not None
 
 
 async def end_session(access: OpenAccess, id: str, *, actor: Actor, key: str = "") -> None:
-    """When this returns, no server lets it in any more. Raises NotFound."""
+    """Ends a session. When this returns, no server accepts it any more. Raises NotFound."""
     await access.submit(actor, lambda state: [SessionEnded(id)], "end-session", id, key=key, takes_away=True)
 
 
 async def end_sessions(access: OpenAccess, user: str, *, actor: Actor, key: str = "") -> int:
-    """All that the user has, and how many those were. Raises NotFound."""
+    """Ends all sessions of the user, and returns how many there were. Raises NotFound."""
 
     def decide(state: AccessState) -> Sequence[Event]:
         name = state.user(user).name

@@ -1,8 +1,7 @@
-"""Users, groups, access keys, policies and who has them: a part of the lake journal's state.
+"""Users, groups, access keys, policies and their attachments: a part of the lake journal's state.
 
-`fold.py` says what each event does to it. Whether names and statements are well made was checked by whoever wrote them
-(`users.py`, `policy.py`); an action that this Lochan does not know fits nothing.
-"""
+`fold.py` has what each event does to it. The writers of events (`users.py`, `policy.py`) check that names and
+statements are well-formed; an action that this Lochan does not know matches nothing."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -47,7 +46,7 @@ _RIGHTS_MAX = 10_000
 
 
 class User(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints, as is all below: fields may only be added at the end."""
+    """A user. This and the structs below are stored in checkpoints: fields may only be added at the end."""
 
     name: str
     created: int  # microseconds since 1970
@@ -76,7 +75,7 @@ class AccessKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LinkedIdentity(msgspec.Struct, frozen=True, array_like=True):
-    """An identity of another service, and whose it is."""
+    """An identity of another service, and the user that it is linked to."""
 
     source: str
     subject: str
@@ -148,7 +147,7 @@ class AccessState(StatePart):
             parent.identity_table.fork() if parent else FoldTable()
         )  # by source and subject
         self.session_table: FoldTable[str, LoginSession] = parent.session_table.fork() if parent else FoldTable()
-        # What was worked out since the last change: for each user, with the limits of a key, and which conditions held.
+        # What was computed since the last change: for each user, with the limits of a key, and which conditions held.
         self._rights: dict[tuple[object, ...], Rights] = {}
         self._statements: dict[str, list[AccessPolicy]] = {}
         self._lasting: dict[str, Rights | None] = {}  # by the id of the access key
@@ -184,13 +183,13 @@ class AccessState(StatePart):
         return sorted((key for _, key in self.key_table.items()), key=lambda key: key.id)
 
     def keys_of(self, user: str) -> list[AccessKey]:
-        """The oldest first."""
+        """Returns the user's keys, the oldest first."""
         return sorted(
             (key for _, key in self.key_table.items() if key.user == user), key=lambda key: (key.created, key.id)
         )
 
     def policies(self) -> list[AccessPolicy]:
-        """The built-in ones first; both sorted by name."""
+        """Returns the built-in policies, then the others, each sorted by name."""
         own = sorted((policy for _, policy in self.policy_table.items()), key=lambda policy: policy.name)
         return [*(AccessPolicy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
 
@@ -206,11 +205,11 @@ class AccessState(StatePart):
         return [self.policy(name) for name in self.attached_to(principal)]
 
     def attached_to(self, principal: str) -> tuple[str, ...]:
-        """The names of its policies, in the order in which they were attached."""
+        """Returns the names of the principal's policies, in the order in which they were attached."""
         return self.attached_table.get(principal) or ()
 
     def holders(self, policy: str) -> list[str]:
-        """The principals that have it."""
+        """Returns the principals that have the policy."""
         return sorted(principal for principal, names in self.attached_table.items() if policy in names)
 
     def groups(self) -> list[UserGroup]:
@@ -229,7 +228,7 @@ class AccessState(StatePart):
         return [group.name for group in self.groups() if user in group.members]
 
     def identities(self) -> list[LinkedIdentity]:
-        """In the order of their users' names."""
+        """Returns the linked identities, in the order of their users' names."""
         return sorted(
             (each for _, each in self.identity_table.items()), key=lambda each: (each.user, each.source, each.subject)
         )
@@ -245,11 +244,11 @@ class AccessState(StatePart):
         return found
 
     def sessions(self) -> list[LoginSession]:
-        """The oldest first; those that have expired too, until the next one is opened."""
+        """Returns the sessions, the oldest first. Expired ones are among them until the next one is opened."""
         return sorted((each for _, each in self.session_table.items()), key=lambda each: (each.begun, each.id))
 
     def open_session(self, id: str, now: int) -> LoginSession | None:
-        """None for one that has ended, however it did."""
+        """Returns the session, or None if it has ended in any way."""
         found = self.session_table.get(id)
         if found is None or now >= found.expires:
             return None
@@ -260,7 +259,8 @@ class AccessState(StatePart):
         return None if user is None or user.disabled else found
 
     def all_policies_of(self, user: str) -> list[AccessPolicy]:
-        """Its own, then those of its groups; each once. None for a user who is disabled or unknown."""
+        """Returns the user's own policies, then those of the user's groups, each once. A user who is disabled or
+        unknown has none."""
         found = self._statements.get(user)
         if found is None:
             known = self.user_table.get(user)
@@ -273,12 +273,12 @@ class AccessState(StatePart):
         return [f"{GROUP}{name}" for name in self.groups_of(user)]
 
     def administrators(self) -> set[str]:
-        """The users who have the policy Admin, by themselves or by a group, and are not disabled."""
+        """Returns the users who have the policy Admin, by themselves or by a group, and are not disabled."""
         users = (name for name, user in self.user_table.items() if not user.disabled)
         return {name for name in users if any(each.name == ADMIN for each in self.all_policies_of(name))}
 
     def active_key(self, id: str, now: int) -> AccessKey | None:
-        """None for one that has expired, or whose user is disabled."""
+        """Returns the key, or None if it has expired or its user is disabled."""
         found = self.key_table.get(id)
         if found is None or found.has_expired(now):
             return None
@@ -286,14 +286,14 @@ class AccessState(StatePart):
         return None if user is None or user.disabled else found
 
     def rights(self, user: str) -> "Rights":
-        """All that the user's policies come to where no condition is known to hold. None for an unknown user."""
+        """Returns what the user's policies allow when no condition is known to hold. An unknown user has no rights."""
         from lochan.access.requester import Requester
 
         return self.rights_of(Requester(user, ""), 0)
 
     def rights_of(self, requester: "Requester", now: int) -> "Rights":
-        """What this request may do at this moment (microseconds since 1970). REQUIRES: used for this request alone. The
-        same object is given for as long as it comes to the same."""
+        """Returns what this request may do at this moment (microseconds since 1970). REQUIRES: it is used for this
+        request alone. The same object is returned for as long as the rights are the same."""
         from lochan.access.conditions import evaluate_conditions
         from lochan.access.rights import NOTHING, Rights
 
@@ -315,8 +315,9 @@ class AccessState(StatePart):
         return found
 
     def lasting_rights(self, key: AccessKey) -> "Rights | None":
-        """What this key may do for as long as the state of the lake is the same and the key has not expired. None: that
-        depends on when and from where it is asked. REQUIRES: the state has exactly this key."""
+        """Returns what this key may do for as long as the state of the lake is the same and the key has not expired.
+        Returns None if that depends on the time or the address of a request. REQUIRES: the state has exactly this
+        key."""
         if key.id not in self._lasting:
             self._lasting[key.id] = self._work_out_lasting(key)
         return self._lasting[key.id]
@@ -340,7 +341,7 @@ class AccessState(StatePart):
         return result
 
     def forget(self) -> None:
-        """What was worked out in a state that has changed."""
+        """Drops what was computed from a state that has changed."""
         self._rights.clear()
         self._statements.clear()
         self._lasting.clear()

@@ -1,8 +1,8 @@
-"""Short-lived credentials: an id, a secret and a token, which let in for as long as the token says, and no longer than
-the access key that they were made from.
+"""Short-lived credentials: an id, a secret and a token. They are valid until the time that the token states, and no
+longer than the access key that they were made from.
 
-Nothing of them is stored. The token holds the secret and all that narrows it, encrypted with the lake's key: every
-server can read it, and nobody can make one. Over S3 it is `x-amz-security-token`; over the API it is the Bearer token.
+They are not stored. The token holds the secret and the limits, encrypted with the lake's key, so every server can read
+it, and only a server can make one. Over S3 it is `x-amz-security-token`; over the API it is the Bearer token.
 
 token = "lochan1." + base64url of what `encryption.seal` makes of the JSON of a SealedToken
 """
@@ -31,7 +31,7 @@ _ID = "LKST"
 
 
 class SealedToken(msgspec.Struct, frozen=True, array_like=True):
-    """On nobody's disk, but in the hands of users: fields are only ever added at the end."""
+    """The content of a token. Tokens are not stored, but users hold them: fields are only ever added at the end."""
 
     id: str
     secret: str
@@ -56,7 +56,7 @@ async def create_token(
     access: OpenAccess, key_id: str, *, lasts_s: float = LASTS_S, limits: Sequence[str] = ()
 ) -> SessionCredentials:
     """Creates a session token of an access key that is valid now. The token never allows more than its key: limits only
-    narrow it, and it ends when the key is revoked or expires. Raises NotFound, Invalid."""
+    narrow it, and it ends when the key is revoked or expires. Raises NotFound or Invalid."""
     if not 0 < lasts_s <= LASTS_S_MAX:
         raise Invalid(f"a token cannot last {lasts_s} seconds", hint=f"at most {LASTS_S_MAX:,}, which is a week")
     check_limits(limits)
@@ -78,7 +78,8 @@ async def create_token(
 
 
 async def read_token(access: OpenAccess, text: str) -> SealedToken | None:
-    """None for what no server of this lake has made. Whether it still lets in is for the caller to look at."""
+    """Decrypts a token. Returns None if no server of this lake has made it. The caller must check whether it is still
+    valid."""
     if not text.startswith(PREFIX) or len(text) > LENGTH_MAX:
         return None
     try:

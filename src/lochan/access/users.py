@@ -1,5 +1,5 @@
-"""Users and their access keys: created, found, rotated, revoked, disabled, deleted; and the first user, made when a
-lake is first served."""
+"""Users and their access keys: creating, finding, rotating, revoking, disabling and deleting them; and the first user,
+created when a lake is first served."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ ADMIN_NAME = "admin"
 
 
 async def create_user(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> User:
-    """Nothing is allowed to a new user. Raises Invalid, AlreadyExists."""
+    """Creates a user without any rights. Raises Invalid or AlreadyExists."""
     check_name("user", name)
     await access.submit(actor, lambda state: [UserCreated(name)], "create-user", name, key=key)
     return access.folded().find_user(name) or User(name, 0, actor.user)  # sent twice, and deleted since
 
 
 async def delete_user(access: OpenAccess, name: str, *, actor: Actor, key: str = "") -> None:
-    """With all its keys, which work nowhere any more when this returns. Raises NotFound, or Refused for the last who
-    has the policy Admin."""
+    """Deletes the user and all their keys, which are not accepted anywhere when this returns. Raises NotFound, or
+    Refused if no user would have the policy Admin."""
     await access.submit(actor, lambda state: [UserDeleted(name)], "delete-user", name, key=key, takes_away=True)
 
 
 async def set_disabled(access: OpenAccess, name: str, on: bool, *, actor: Actor, key: str = "") -> User:
-    """When this returns, none of its keys and tokens lets anybody in; they do again when it is taken back, but its
-    sessions have ended. Raises NotFound, or Refused for the last who has the policy Admin."""
+    """Disables or enables the user. When this returns after disabling, none of the user's keys and tokens is accepted.
+    They are accepted again after enabling, but the sessions have ended. Raises NotFound, or Refused if no user would
+    have the policy Admin."""
     event = UserDisabled(name, on)
     await access.submit(actor, lambda state: [event], "set-disabled", name, on, key=key, takes_away=on)
     return access.folded().user(name)
@@ -60,9 +61,9 @@ async def set_disabled(access: OpenAccess, name: str, on: bool, *, actor: Actor,
 async def ensure_admin(
     access: OpenAccess, access_key_id: str = "", secret: str = "", *, name: str = ADMIN_NAME, actor: Actor
 ) -> NewAccessKey | None:
-    """If there is no user at all: makes one who may do everything, with a key, and returns its credentials, this once.
-    Else None. Of several servers that start at once, one is given them: it is one event, valid while there is no user.
-    Raises Invalid."""
+    """Creates a user with all rights and a key if there is no user at all, and returns the credentials, only this once.
+    Otherwise returns None. If several servers start at once, one of them gets the credentials: the user is created by
+    one event, which is valid while there is no user. Raises Invalid."""
     credentials = admin_credentials(access, access_key_id, secret, name=name)
     if not (await access.state()).is_empty():
         return None
@@ -75,7 +76,7 @@ async def ensure_admin(
 
 
 def admin_credentials(access: OpenAccess, access_key_id: str, secret: str, *, name: str = ADMIN_NAME) -> NewAccessKey:
-    """Returns the given credentials, or new ones. Nothing of them is stored. Raises Invalid."""
+    """Returns the given credentials, or new ones. It stores nothing. Raises Invalid."""
     if bool(access_key_id) != bool(secret):
         raise Invalid(
             "only one half of the first administrator's access key was given",
@@ -113,9 +114,9 @@ async def create_key(
     actor: Actor,
     key: str = "",
 ) -> NewAccessKey:
-    """Id and secret are drawn where they are not given. Outside of its `limits`, which are patterns of resources, it
-    allows nothing; after `lasts_s` it has expired. `key` is the idempotency key: a request that is sent again gets the
-    credentials of the first time. Raises Invalid, NotFound, AlreadyExists."""
+    """Creates an access key. Id and secret are drawn if they are not given. Outside its `limits`, which are patterns of
+    resources, it allows nothing; after `lasts_s` it has expired. `key` is the idempotency key: a request that is sent
+    again gets the credentials of the first time. Raises Invalid, NotFound or AlreadyExists."""
     check_limits(limits)
     credentials = new_credentials(access, user, id, secret)
     (await access.state()).user(user)
@@ -131,8 +132,8 @@ async def create_key(
 async def rotate_key(
     access: OpenAccess, id: str, *, grace_s: float = 0, lasts_s: float = 0, actor: Actor, key: str = ""
 ) -> NewAccessKey:
-    """Another key of the same user, with the same limits, in place of this one, which expires after `grace_s`: at once
-    if that is 0. Both by one event, so that there is never none. Raises Invalid, NotFound."""
+    """Creates another key of the same user with the same limits, and lets the old one expire after `grace_s`, at once
+    if that is 0. One event does both, so the user is never without a key. Raises Invalid or NotFound."""
     if grace_s < 0:
         raise Invalid(f"{grace_s} is not a number of seconds", hint="0 ends the old key at once")
     old = (await access.state()).key(id)
@@ -165,14 +166,14 @@ async def _replacement(access: OpenAccess, old: AccessKey, lasts_s: float) -> _R
 
 
 def expiry(access: OpenAccess, lasts_s: float) -> int:
-    """In microseconds since 1970. 0: never. Raises Invalid."""
+    """Returns when the key expires, in microseconds since 1970, or 0 for never. Raises Invalid."""
     if not 0 <= lasts_s <= LASTS_S_MAX:
         raise Invalid(f"{lasts_s} is not a number of seconds that a key can last", hint="0: for ever")
     return access.clock.wall() + round(lasts_s * _MICROSECONDS) if lasts_s else 0
 
 
 def check_limits(limits: Sequence[str]) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for too many, too long or malformed patterns."""
     if len(limits) > PATTERNS_MAX:
         raise Invalid(f"{len(limits)} limits are too many; {PATTERNS_MAX} is the most", hint="use wildcards")
     for each in limits:
@@ -182,20 +183,20 @@ def check_limits(limits: Sequence[str]) -> None:
 
 
 async def revoke_key(access: OpenAccess, id: str, *, actor: Actor, key: str = "") -> None:
-    """When this returns, no request that is sent from then on is let in by it, wherever. Raises NotFound."""
+    """Revokes the key. No server accepts it for a request that is sent after this returns. Raises NotFound."""
     await access.submit(actor, lambda state: [KeyRevoked(id)], "revoke-key", id, key=key, takes_away=True)
 
 
 async def find_key(access: OpenAccess, id: str, arrived: float) -> KeyOwner | None:
-    """For a request that had arrived at `arrived` (boot time). None also for a key that has expired, or whose user is
-    disabled. Raises Refused where the encryption key is another."""
+    """Returns the owner of a key, for a request that arrived at `arrived` (boot time). Returns None if there is no such
+    key, if it has expired, or if its user is disabled. Raises Refused if the encryption key is another one."""
     found = (await access.authorised_state(arrived)).active_key(id, access.clock.wall())
     return None if found is None else KeyOwner(found.user, await unseal_secret(access, found))
 
 
 async def check_encryption(access: OpenAccess) -> list[str]:
-    """For a server's start: the ids of keys whose secrets were encrypted with another key than this process has, such
-    as are left while one encryption key takes over from another. Raises Refused if that is all of them."""
+    """Returns, for a server's start, the ids of keys whose secrets were encrypted with another key than this process
+    has, which happens while one encryption key replaces another. Raises Refused if these are all keys."""
     keys = (await access.state()).keys()
     lost, reason = [], None
     for each in keys:
@@ -228,7 +229,8 @@ async def seal_secret(access: OpenAccess, credentials: NewAccessKey) -> bytes:
 
 
 async def unseal_secret(access: OpenAccess, key: AccessKey) -> str:
-    """Decrypted once. Kept by the sealed bytes, which always differ: a new key with an old id is not found here."""
+    """Decrypts the secret once. It is cached by its sealed bytes, which always differ, so a new key with an old id
+    never gets the old secret."""
     known = access.unsealed.get(key.sealed)
     if known is None:
         known = unseal(await access.encryption.get(), key.sealed, id=key.id, user=key.user)
@@ -239,7 +241,7 @@ async def unseal_secret(access: OpenAccess, key: AccessKey) -> str:
 
 
 async def _earlier_key(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
-    """The key that the same request made before."""
+    """Returns the key that the same request created before. Raises KeyReused if it was given another secret."""
     found = (await access.state()).need_key(id)
     known = await unseal_secret(access, found)
     if secret and not compare_digest(secret.encode(), known.encode()):
@@ -248,7 +250,7 @@ async def _earlier_key(access: OpenAccess, id: str, secret: str) -> NewAccessKey
 
 
 def check_name(owner: str, name: str) -> None:
-    """Checks the name of a user, a group or a policy."""
+    """Raises Invalid unless the text can be the name of a user, a group or a policy."""
     if not _NAME.fullmatch(name):
         hint = "up to 128 letters, digits and any of . _ @ + = -, beginning with a letter or a digit"
         raise Invalid(f"{name!r} cannot be a {owner}'s name", hint=hint)
@@ -262,7 +264,7 @@ def check_key_id(id: str) -> None:
 
 
 def check_secret(secret: str) -> None:
-    """What was given is never repeated."""
+    """Raises Invalid. The message does not repeat the secret."""
     if not _SECRET.fullmatch(secret):
         raise Invalid(
             f"the {len(secret)} characters that were given cannot be the secret of an access key",

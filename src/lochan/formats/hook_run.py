@@ -1,4 +1,4 @@
-"""The record of one run of hooks: what they judged, each hook's result, and why. The store holds one object for each run:
+"""The record of one run of hooks: what they judged, each hook's result, and why. The store has one object for each run:
 
     <repository-id>/hooks/<microseconds, 14 hexadecimal digits><10 random letters>.json
 
