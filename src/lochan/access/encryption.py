@@ -1,5 +1,5 @@
-"""The key that encrypts the secrets of access keys. The configuration gives it; otherwise it is stored in the lake, made
-by the first process that needs it.
+"""The key that encrypts the secrets of access keys. The configuration gives it; otherwise the lake stores it, made by
+the first process that needs it.
 
 A key in the lake keeps secrets out of copies of the journal and out of the event feed, but a program that can read the
 whole bucket finds both the key and the secrets. A key from the configuration is on the servers alone.

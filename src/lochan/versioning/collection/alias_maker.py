@@ -1,4 +1,4 @@
-"""Makes aliases by rule G7: what the fold cannot check, because it reads no tables, is checked here.
+"""Makes aliases by rule G7. It checks what the fold cannot check, because the fold reads no tables.
 
 state S, its tables ──▶ new rows, checked ──▶ a table on the store ──▶ an event, valid only while S's tables stand
 """
@@ -27,10 +27,10 @@ _TABLES_MAX = 8  # then they become one
 async def add_aliases(
     repository: OpenRepository, added: pa.Table, names: AliasNames, aliases: Aliases, read_at: int, *, actor: Actor
 ) -> AliasNames:
-    """`added` (ALIAS_SCHEMA) on top of the aliases of the state `read_at`. What led to a span that moves now leads to
-    its new place. Raises Stale if a plan or other aliases came since, Refused for aliases that would make a chain.
-
-    REQUIRES: every target was read and has the bytes of its span; it is live at `read_at`, or was written since."""
+    """Adds the rows `added` (ALIAS_SCHEMA) to the aliases of the state `read_at`. Aliases that led to a span that moves
+    lead to its new place from now on. Raises Stale if a plan or other aliases came since, and Refused for aliases that
+    would make a chain. REQUIRES: every target was read and has the bytes of its span; it is live at `read_at`, or was
+    written since."""
     kept = retarget(_of_tables(aliases, names), added)
     every = Aliases([kept, added], dict(names.files))
     check_chains(every)
@@ -45,8 +45,8 @@ async def add_aliases(
 
 
 async def drop_aliases(repository: OpenRepository, lake: str, *, actor: Actor) -> int:
-    """Leaves out the aliases whose spans nothing names. Returns how many. Nothing is dropped while others write what
-    has to be read first: the next collection does it."""
+    """Drops the aliases whose spans nothing names, and returns how many there were. Drops none if other writers
+    interfere: the next collection does it."""
     refs, _ = await repository.refs()
     if not refs.collection.alias_tables:
         return 0
@@ -80,7 +80,7 @@ async def drop_aliases(repository: OpenRepository, lake: str, *, actor: Actor) -
 
 
 def retarget(aliases: pa.Table, added: pa.Table) -> pa.Table:
-    """The aliases, with targets that move by the added ones at their new place."""
+    """Returns the aliases. A target that the added aliases move is replaced by its new place."""
     targets = pa.table([aliases["target"], aliases["target_offset"], aliases["size"]], SPAN_SCHEMA)
     added = alias_table.in_order(added)
     moved = resolve(targets, added)
@@ -91,7 +91,7 @@ def retarget(aliases: pa.Table, added: pa.Table) -> pa.Table:
 
 
 def check_chains(aliases: Aliases) -> None:
-    """G7: nothing leads to an alias. Raises Refused."""
+    """Raises Refused if an alias leads to another alias (G7)."""
     table = aliases.table
     targets = pa.table([table["target"], table["target_offset"], table["size"]], SPAN_SCHEMA)
     chained = overlaps(targets, table)
@@ -101,7 +101,7 @@ def check_chains(aliases: Aliases) -> None:
 
 
 def _of_tables(aliases: Aliases, names: AliasNames, chosen: npt.NDArray[np.bool_] | None = None) -> pa.Table:
-    """Without those of whole files, which the state itself holds."""
+    """Returns the aliases without those of whole files, which the state itself holds."""
     mask = np.ones(len(aliases), bool) if chosen is None else chosen
     if names.files:
         mask = mask & np.invert(np.isin(np.asarray(aliases.table["address"]), [each for each, _ in names.files]))

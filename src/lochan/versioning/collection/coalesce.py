@@ -1,9 +1,8 @@
-"""Objects of many blocks become one file each, for engines that read whole files.
+"""Coalesces objects of many blocks into one file each, for engines that read whole files.
 
 A commit cannot do this: where bytes are is no part of a tree's content, so an object whose content is the same keeps
 its blocks. Aliases can. Each block is mapped to its place in the new file, in every commit that names it, and the alias
-knows the SHA-256 of the whole.
-"""
+has the SHA-256 of the whole file."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
@@ -31,7 +30,7 @@ class CoalesceCounts(NamedTuple):
 
 async def coalesce(repository: OpenRepository, ref: str, prefix: str, *, actor: Actor) -> CoalesceCounts:
     """Coalesces one object, or all objects below a prefix that is empty or ends with a slash. Each is mapped by an
-    event of its own. Raises what reading a body raises: damaged bytes are not copied."""
+    event of its own. Raises the errors of reading a body: damaged bytes are not copied."""
     ref = ref or repository.repository.default_branch
     paths = [path async for path in _of_many_blocks(repository, ref, prefix)]
     done, size, left = 0, 0, []
@@ -64,7 +63,8 @@ async def _of_many_blocks(repository: OpenRepository, ref: str, prefix: str) -> 
 
 
 async def _coalesce_one(repository: OpenRepository, ref: str, path: str, actor: Actor) -> str | int:
-    """Its size; 0 if it is gone, or one file already; or why it stays as it is."""
+    """Coalesces one object. Returns its size, or 0 if it is gone or one file already, or the reason why it stays as it
+    is."""
     refs, read_at = await repository.refs()
     names = refs.collection.alias_names
     entry = await (await repository.view(await repository.resolve(ref))).get(path)
@@ -96,7 +96,8 @@ def _obstacle(entry: Entry, placed: Entry, aliases: Aliases) -> str:
 
 
 async def _write(repository: OpenRepository, placed: Entry, read_at: int) -> Sequence[AliasRow]:
-    """Each block is compared with its SHA-256 as it is copied, whenever that was done last."""
+    """Writes the blocks to one file, and returns its aliases. Each block is compared with its SHA-256 as it is copied,
+    even if it was checked recently."""
     address = repository.bodies.address(placed.path, read_at, exact=True)
     digest = sha256()
     size = await repository.store.put_stream(address, _hash_pieces(BodyReader(repository.store), placed, digest.update))

@@ -1,7 +1,7 @@
-"""Blocks that something names and that the store does not have: the file is gone, or too short.
+"""Finds blocks that something names and that the store does not have: the file is gone, or too short.
 
-Garbage collection never makes one. They tell of a file that was deleted by hand, or by a lifecycle rule of the bucket.
-"""
+Garbage collection never causes one. A missing block means that a file was deleted by hand, or by a lifecycle rule of
+the bucket."""
 
 from contextlib import aclosing
 from typing import NamedTuple
@@ -39,7 +39,8 @@ class MissingBlocks(NamedTuple):
 
 
 def missing_spans(live: LiveBlocks, repository: str) -> pl.DataFrame:
-    """Spans that the listing of the store does not hold. It may be stale, so the store is asked for each once more."""
+    """Returns the spans that the listing of the store does not hold. The listing may be stale, so the caller checks
+    each of them on the store once more."""
     prefix = f"{repository}/"
     files = pl.from_arrow(live.files)
     assert isinstance(files, pl.DataFrame)
@@ -52,7 +53,7 @@ def missing_spans(live: LiveBlocks, repository: str) -> pl.DataFrame:
 
 
 async def dangling_blocks(repository: OpenRepository) -> MissingBlocks:
-    """Finds missing blocks among everything that is alive. Reads no bodies. Raises Corrupt or NotFound for a tree, a
+    """Finds missing blocks among everything that is alive. It reads no bodies. Raises Corrupt or NotFound for a tree, a
     run or an alias table that cannot be read."""
     live = await live_blocks(repository)
     rows = missing_spans(live, repository.repository.id).sort("address", "offset").rows()
@@ -75,7 +76,8 @@ async def dangling_blocks(repository: OpenRepository) -> MissingBlocks:
 async def _paths(
     repository: OpenRepository, live: LiveBlocks, wrong: dict[MissingSpan, str]
 ) -> dict[MissingSpan, list[str]]:
-    """A second look at the trees, only if something is wrong."""
+    """Returns some paths that name each block. It reads the trees a second time, so it is called only if something is
+    wrong."""
     refs, _ = await repository.refs()
     roots = RootScan(repository.repository.id).look(refs)
     rows = pl.DataFrame(list(wrong), schema=["address", "offset", "size"], orient="row")

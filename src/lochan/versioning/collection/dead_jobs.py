@@ -1,8 +1,9 @@
-"""Jobs that are held open and whose process is gone. They are abandoned by an event, and their files become garbage.
+"""Finds jobs that hold files open although their process is gone. They are abandoned by an event, and their files
+become garbage.
 
 Whether a job is dead is judged by its record: how it ended, or when it last gave a sign of life, by the store's clock.
-A mistake costs work, never data: a job that comes back is refused, since what it would close is not open any more.
-"""
+A mistake costs work, never data: a job that comes back is refused, because the record that it would close is not open
+any more."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,10 +1,8 @@
-"""Blocks with equal bytes are kept once: the others become aliases of one of them, and are collected as garbage.
+"""Keeps blocks with equal bytes once: the others become aliases of one of them, and are collected as garbage.
 
 Blocks are equal if their SHA-256 and their size are. The one that is kept is read and compared with its SHA-256 before
-another is aliased to it, so damage is never handed on: where it is damaged, another block of the same bytes is kept.
-
-A pool's data object is one block. Equal ones stay objects of their own, each with its rows; only their file is one.
-"""
+another is aliased to it, so damage never spreads: if it is damaged, another block of the same bytes is kept. A pool's
+data object is one block. Equal data objects stay separate objects, each with its rows; only their file is shared."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -35,14 +33,15 @@ _READS_AT_ONCE = 16
 
 
 class DedupeEngine(Protocol):
-    """Reads metadata and bodies; what is done about them is decided by the same functions for every engine."""
+    """Reads metadata and bodies. What is done about them is decided by the same functions for every engine."""
 
     async def find(self) -> EqualBlocks:
-        """In the newest state. Raises Corrupt or NotFound for a tree, a run or an alias table that cannot be read."""
+        """Returns the equal blocks of the newest state. Raises Corrupt or NotFound for a tree, a run or an alias table
+        that cannot be read."""
 
     async def check(self, blocks: list[Block]) -> list[bool]:
-        """Tells for each block whether its bytes exist and have its SHA-256. Reads all of them, even if they were read
-        recently."""
+        """Returns for each block whether its bytes exist and have its SHA-256. It reads all of them, even if they were
+        read recently."""
 
 
 class EmbeddedDedupe:
@@ -64,13 +63,13 @@ class EmbeddedDedupe:
 
 
 async def dedupe_report(repository: OpenRepository, *, engine: DedupeEngine | None = None) -> DuplicateBlocks:
-    """What could be saved. Changes nothing, and reads no bodies."""
+    """Returns what could be saved. It changes nothing, and reads no bodies."""
     return duplicate_blocks(await (engine or EmbeddedDedupe(repository)).find())
 
 
 async def dedupe(repository: OpenRepository, *, actor: Actor, engine: DedupeEngine | None = None) -> DuplicateBlocks:
-    """Aliases equal blocks to one that was read and is right. Raises Refused if garbage is collected again and again
-    meanwhile."""
+    """Aliases equal blocks to one that was read and is intact. Raises Refused if plans or other aliases interfere again
+    and again."""
     checked: dict[Block, bool] = {}
     engine = engine or EmbeddedDedupe(repository)
     for _ in range(_ATTEMPTS):
@@ -87,7 +86,7 @@ async def dedupe(repository: OpenRepository, *, actor: Actor, engine: DedupeEngi
 
 
 async def _with_checked(engine: DedupeEngine, equal: EqualBlocks, checked: dict[Block, bool]) -> DuplicateBlocks:
-    """Until every block that is kept is right."""
+    """Checks the blocks that would be kept, and chooses again until all of them are intact."""
     while True:
         found = duplicate_blocks(equal, tuple(block for block, right in checked.items() if not right))
         new = [each for each in equal.at(found.aliases) if each not in checked]
@@ -99,7 +98,7 @@ async def _with_checked(engine: DedupeEngine, equal: EqualBlocks, checked: dict[
 async def check_blocks(
     store: Store, blocks: Sequence[Block], seen: Callable[[int], None] = lambda done: None
 ) -> list[bool]:
-    """Tells for each block whether its bytes exist and have its SHA-256."""
+    """Returns for each block whether its bytes exist and have its SHA-256."""
     reader = BodyReader(store)
     done = 0
 

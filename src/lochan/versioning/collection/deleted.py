@@ -1,9 +1,10 @@
-"""The files of deleted repositories: kept while they can be restored, then listed, and deleted a grace later.
+"""The files of deleted repositories. They are kept while the repository can be restored, then listed, and deleted a
+grace later.
 
     deleted ──window──▶ list its files ──▶ lake: expired ──grace──▶ delete them ──▶ lake: erased
 
-From `expired` on nobody can restore it. Its own journal is closed, so nobody can add anything either. The journal and
-its segments stay, for they are what a writer that was stalled all the time finds in its way (J4); so do the lists.
+From `expired` on it cannot be restored. Its own journal is closed, so nothing can be added either. The journal and its
+segments stay, because they stop a writer that was stalled all the time (J4); the lists stay too.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -40,7 +41,7 @@ _AT_ONCE = 32
 
 
 class CollectedLake(Protocol):
-    """An open lake, as far as this needs it."""
+    """An open lake, as far as this module needs it."""
 
     @property
     def id(self) -> str: ...
@@ -61,7 +62,7 @@ class CollectedLake(Protocol):
 
 
 class DeletedAge(NamedTuple):
-    """How far a deleted repository is on its way, by the store's clock."""
+    """How far a deleted repository is on its way to being erased, by the store's clock."""
 
     about: DeletedRepository
     until: float  # seconds since 1970: it can be restored until then; from then on it may expire at any time
@@ -73,7 +74,7 @@ class DeletedAge(NamedTuple):
 
 
 class ErasedFiles(msgspec.Struct, frozen=True):
-    """Stored as `plans/erased.json`; fields may only be added."""
+    """The counts of erased files. Stored as `plans/erased.json`; fields may only be added."""
 
     id: str
     name: str
@@ -122,7 +123,7 @@ class DeadFiles(NamedTuple):
 
 
 async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
-    """Everything that it has on the store, but for its journal and its lists. Sorted by path."""
+    """Returns all files of the repository on the store, except for its journal and its lists, sorted by path."""
     rows: list[tuple[str, str, int, int, int]] = []
     async for stat in lake.files.list(f"{about.id}/"):
         path = stat.path[len(about.id) + 1 :]
@@ -149,7 +150,7 @@ async def files_of(lake: CollectedLake, about: DeletedRepository) -> DeadFiles:
 
 
 def _kind(path: str) -> tuple[str, int]:
-    """And its mint number, if it has one."""
+    """Returns the kind of the file and its mint number, or 0 if it has none."""
     for kind in KINDS:
         if path.startswith(kind.folder):
             mint = kind.mint(path[len(kind.folder) :])
@@ -158,8 +159,8 @@ def _kind(path: str) -> tuple[str, int]:
 
 
 async def expire_deleted(lake: CollectedLake, age: DeletedAge, *, actor: Actor) -> DeadFiles:
-    """Lists its files, and ends its window. Raises Refused if it can still be restored, Corrupt if its own journal was
-    reopened."""
+    """Lists the files of the repository, and ends the time in which it can be restored. Raises Refused if it can still
+    be restored, and Corrupt if its own journal was reopened."""
     about = age.about
     if not age.is_due:
         left = f"{age.left_s / _DAY_S:.1f} days" if age.left_s > _DAY_S else hours(age.left_s)
@@ -179,9 +180,9 @@ async def expire_deleted(lake: CollectedLake, age: DeletedAge, *, actor: Actor) 
 async def erase_deleted(
     lake: CollectedLake, expired: Sequence[DeletedAge], limits: CollectionLimits = STANDARD, *, actor: Actor
 ) -> list[ErasedFiles]:
-    """Deletes the files of repositories that have expired, no sooner than a grace later. Can be done again. Raises
-    Refused if it is not confirmed or too early; Corrupt if another repository names one of the files, or a list is
-    damaged: then nothing is deleted."""
+    """Deletes the files of repositories that have expired, no sooner than a grace later. It can be repeated. Raises
+    Refused if it is not confirmed or too early, and Corrupt if another repository names one of the files, or a list is
+    damaged. Nothing is deleted then."""
     for age in expired:
         if -age.left_s < limits.grace_s:
             raise Refused(
@@ -216,8 +217,9 @@ async def _erase(lake: CollectedLake, about: DeletedRepository, actor: Actor) ->
 
 
 async def erase_late_files(lake: CollectedLake) -> int:
-    """What came into repositories after their files were erased: a writer had stalled since before the deletion. Its
-    event was refused, because the journal is closed, so nothing names the file. Returns how many there were."""
+    """Deletes files that came into repositories after their files were erased, and returns how many there were. Their
+    writer had stalled since before the deletion. Its event was refused, because the journal is closed, so nothing names
+    the files."""
     known = (await lake.journals().lake.fresh()).of(Repositories)
     late = [
         stat.path
@@ -230,7 +232,8 @@ async def erase_late_files(lake: CollectedLake) -> int:
 
 
 async def _close(lake: CollectedLake, about: DeletedRepository, actor: Actor) -> int:
-    """One that an older version deleted, or that never had a name, is closed only now that it cannot be restored."""
+    """Closes the journal of the repository if it is still open. That is so if an older version deleted it, or if it
+    never had a name."""
     if about.closed:
         return about.closed
     try:
@@ -240,8 +243,8 @@ async def _close(lake: CollectedLake, about: DeletedRepository, actor: Actor) ->
 
 
 async def _check_closed(lake: CollectedLake, about: DeletedRepository, closed: int) -> None:
-    """The first tripwire: by the rules a deleted repository is never open again. Raises Refused if it was restored
-    since this began."""
+    """The first tripwire: by the rules a deleted repository is never open again, so an open one raises Corrupt. Raises
+    Refused if it was restored since this began."""
     if not closed:
         return
     repository = await open_deleted(lake, about)
@@ -260,7 +263,7 @@ async def _check_closed(lake: CollectedLake, about: DeletedRepository, closed: i
 
 
 async def open_deleted(lake: CollectedLake, about: DeletedRepository) -> OpenRepository:
-    """To be read: it cannot be written to."""
+    """Opens a deleted repository for reading. It cannot be written to."""
     opened = await lake.open_known(about.repository)
     opened.settle_closed = None
     return opened

@@ -1,7 +1,7 @@
-"""What is live on a branch and goes by its rules: found over columns, and dropped by one commit that names the rules.
+"""Drops live objects of a branch by its rules: finds them over columns, and drops them by a commit that names the rules.
 
-The first rule that matches a branch and a path decides about it. Nothing goes that a held branch has, nor a path that
-has staged changes (S5). What goes is computed anew on every head that the commit is tried on (S6).
+The first rule that matches a branch and a path decides about it. A path that a held branch has is not dropped, nor one
+that has staged changes (S5). The drops are computed anew on every head that the commit is tried on (S6).
 
     entries of the head ──▶ the rule of each ──▶ unwritten, or unread too ──▶ not held ──▶ not staged ──▶ one commit
 """
@@ -47,7 +47,7 @@ class DropRequest(NamedTuple):
 
 
 class RuleDrops(NamedTuple):
-    """What one rule decides about one branch."""
+    """What one rule drops from one branch."""
 
     branch: str
     rule: str
@@ -76,7 +76,7 @@ def rules_of(retention: RetentionSet, branch: str) -> tuple[DropRule, ...]:
 async def find_drops(
     repository: OpenRepository, branch: str, retention: RetentionSet, request: DropRequest
 ) -> FoundDrops:
-    """What the rules would drop from the head now. Changes nothing."""
+    """Returns what the rules would drop from the head now. It changes nothing."""
     rules = rules_of(retention, branch)
     if all(rule.never for rule in rules):
         return FoundDrops("", _NONE, ())
@@ -106,7 +106,7 @@ async def find_drops(
 async def drop(
     repository: OpenRepository, branch: str, retention: RetentionSet, request: DropRequest, *, actor: Actor
 ) -> tuple[RuleDrops, ...]:
-    """Drops it, by one commit of the branch. Raises Protected, ReadOnly."""
+    """Drops what the rules drop, by one commit of the branch. Raises Protected or ReadOnly."""
     found = FoundDrops("", _NONE, ())
 
     async def prepare(turn: str) -> PreparedMove | None:
@@ -146,7 +146,8 @@ class _NothingLeft(Exception):
 async def _evidence(
     repository: OpenRepository, branch: str, rules: Sequence[DropRule], request: DropRequest
 ) -> tuple[dict[int, WrittenPaths], dict[int, ReadPaths], dict[int, str]]:
-    """By the place of each rule. One that is not among the first waits."""
+    """Returns what was written and read, by the position of each rule. A rule that is missing in the first two must
+    wait; the third has the reason."""
     written: dict[int, WrittenPaths] = {}
     reads: dict[int, ReadPaths] = {}
     waits: dict[int, str] = {}
@@ -197,7 +198,7 @@ def _decide(
 async def _held_paths(
     repository: OpenRepository, refs: Refs, branch: str, holds: Sequence[str], paths: pa.StringArray
 ) -> Mask:
-    """Which of these paths a held branch has, committed or staged."""
+    """Returns which of these paths a held branch has, committed or staged."""
     found = np.zeros(len(paths), np.bool_)
     for other in refs.branches():
         if not len(paths) or not any(fnmatchcase(other.name, pattern) for pattern in holds):

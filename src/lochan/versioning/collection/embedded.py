@@ -1,7 +1,6 @@
 """Garbage collection in this process, for repositories that one machine reads in reasonable time.
 
-It holds eight bytes for each file that is alive, and a piece of the listing.
-"""
+It keeps eight bytes for each file that is alive, and a piece of the listing."""
 
 from contextlib import aclosing
 
@@ -57,7 +56,7 @@ class EmbeddedCollection:
         return await self._exactly(look, found) if len(found) else 0
 
     async def _exactly(self, look: CollectionLook, paths: pa.ChunkedArray) -> int:
-        """How many of these are named, and not only have the hash of one that is."""
+        """Returns how many of these paths are really named, rather than having the same hash as a named path."""
         named = pa.array(held_open(paths, look.folders))
         async with aclosing(live_paths(self._repository, look)) as found:
             async for alive in found:
@@ -76,7 +75,7 @@ class EmbeddedCollection:
 
 
 async def dead_table(repository: OpenRepository, look: CollectionLook) -> pa.Table:
-    """PLAN_SCHEMA: the dead files themselves, in memory, for whoever wants to see them."""
+    """Returns the dead files themselves, as a table of PLAN_SCHEMA in memory, for callers that show them."""
     marks = await live_marks(repository, look)
     files = list_files(repository.store, look.repository)
     dead = [marks.dead(look.candidates(table)) async for table in files]

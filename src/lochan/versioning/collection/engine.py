@@ -1,8 +1,7 @@
-"""What a plan and a sweep leave to an engine: the work that grows with the files of a repository.
+"""The part of a plan and a sweep that an engine does: the work that grows with the files of a repository.
 
 The embedded engine is in `embedded.py`; the one on Spark is `jobs/collection`. Both compare, explain and write by the
-functions of `marks.py`, `reasons.py` and this module, and hold no list of files.
-"""
+functions of `marks.py`, `reasons.py` and this module, and hold no list of files."""
 
 from typing import NamedTuple, Protocol
 
@@ -33,7 +32,7 @@ _DELETED_ROWS = 20 * BATCH  # of a part, between two failpoints
 
 
 class CollectedFiles(NamedTuple):
-    """What was found of a repository's files: counts, and where the list is."""
+    """What was found among a repository's files: counts, and where the list is."""
 
     files: int = 0  # all that there are
     bytes: int = 0
@@ -71,12 +70,11 @@ class CollectionEngine(Protocol):
         cannot be read."""
 
     async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
-        """How many of the listed files the state names. Reads every part: raises Corrupt or NotFound for one that is
-        damaged or missing."""
+        """Returns how many of the listed files the state names. It reads every part, and raises Corrupt or NotFound for
+        one that is damaged or missing."""
 
     async def delete(self, repository: str, parts: tuple[ListPart, ...]) -> SweptFiles:
-        """Deletes what the parts list and is still there. To be done again after an error, and harmless if done
-        twice."""
+        """Deletes the listed files that still exist. After an error it must be repeated; repeating it is harmless."""
 
 
 # --- what both engines do for a span of paths, or a part -------------------------------------------------------------
@@ -120,7 +118,7 @@ class PartWriter:
         self._parts: list[ListPart] = []
 
     async def add(self, dead: pa.Table) -> None:
-        """REQUIRES: its paths follow those before."""
+        """Adds dead files. REQUIRES: their paths follow those added before."""
         if len(dead):
             self._tables.append(dead)
             self._rows += len(dead)
@@ -143,18 +141,18 @@ class PartWriter:
 
 
 async def read_part(store: Store, repository: str, part: ListPart) -> pa.Table:
-    """LIST_SCHEMA. Raises Corrupt or NotFound."""
+    """Returns the files of a part, as a table of LIST_SCHEMA. Raises Corrupt or NotFound."""
     return await get_decoded(store, f"{repository}/{part.file}", lambda data: plan_list.decode_part(part, data))
 
 
 async def read_head(store: Store, repository: str, file: str) -> PlanHead:
-    """Raises Corrupt, FutureFormat or NotFound."""
+    """Returns the head of a list. Raises Corrupt, FutureFormat or NotFound."""
     return await get_decoded(store, f"{repository}/{file}", lambda data: plan_list.decode_head(file, data))
 
 
 async def delete_part(store: Store, repository: str, part: ListPart, after: str) -> SweptFiles:
-    """`after` is the last path of the part before. What is still there is listed first, so that a sweep that was
-    interrupted goes on where it ended, and counts what it deletes itself."""
+    """Deletes the files of a part. `after` is the last path of the part before. It first lists which of them still
+    exist, so that an interrupted sweep continues where it ended, and counts only what it deletes itself."""
     listed = (await read_part(store, repository, part))["path"].combine_chunks()
     there = list_files(store, repository, ListingSpan(after, part.last))
     found = [table.filter(pc.is_in(table["path"], value_set=listed)) async for table in there]

@@ -1,4 +1,4 @@
-"""Which blocks have equal bytes, and which of them is kept. Pure functions over tables, for every engine.
+"""Finds blocks with equal bytes, and which of them to keep. These are pure functions over tables, for every engine.
 
 named blocks, where they are ──▶ those in files of the repository ──▶ groups of equal ones ──▶ aliases
 """
@@ -17,12 +17,13 @@ from lochan.versioning.collection.live_blocks import BLOCK_SCHEMA
 
 _SAME = ("sha256", "size")
 _SPAN = tuple(SPAN_SCHEMA.names)
-# Blocks in the repository's own files; `spans`: how many distinct ones of the file are alive, with a hash or without.
+# Blocks in the repository's own files. `spans` is how many distinct spans of the file are alive, with a hash or
+# without.
 KNOWN_SCHEMA = pa.schema([*BLOCK_SCHEMA, pa.field("file_size", pa.int64()), pa.field("spans", pa.int64())])
 
 
 class EqualBlocks(NamedTuple):
-    """What an engine has found in one state."""
+    """The equal blocks that an engine has found in one state."""
 
     read_at: int
     names: AliasNames
@@ -32,7 +33,7 @@ class EqualBlocks(NamedTuple):
     equal: pa.Table  # KNOWN_SCHEMA: those whose bytes another one has too
 
     def at(self, aliases: pa.Table) -> list[Block]:
-        """The distinct blocks that these aliases lead to."""
+        """Returns the distinct blocks that these aliases lead to."""
         place = {"target": "address", "target_offset": "offset"}
         spans = frame(aliases).select(*place, "size").rename(place)
         found = frame(self.equal).join(spans.unique(), on=_SPAN, how="semi")
@@ -51,15 +52,16 @@ class DuplicateBlocks(NamedTuple):
 
     @property
     def packed_bytes(self) -> int:
-        """In files that hold other live bytes too: they are freed when those are rewritten."""
+        """The duplicate bytes in files that hold other live bytes too. They are freed when those files are
+        rewritten."""
         return self.duplicate_bytes - self.freed_bytes
 
 
 def known_blocks(placed: pa.Table, files: pa.Table, repository: str) -> pa.Table:
-    """KNOWN_SCHEMA, of distinct blocks (BLOCK_SCHEMA) and a listing (PLAN_SCHEMA). Only files that the repository wrote
-    itself count: those outside, and those of workspaces, may change.
+    """Returns a table of KNOWN_SCHEMA, made of distinct blocks (BLOCK_SCHEMA) and a listing (PLAN_SCHEMA). Only files
+    that the repository wrote itself count: files outside it, and those of workspaces, may change.
 
-    REQUIRES: of a file that is listed here, all blocks are there."""
+    REQUIRES: `placed` has all blocks of every file that is listed."""
     own = frame(placed).filter(pl.col("address").str.starts_with(f"{repository}/data/"))
     own = own.with_columns(pl.struct("offset", "size").n_unique().over("address").cast(pl.Int64).alias("spans"))
     sizes = frame(files).select(
@@ -71,17 +73,17 @@ def known_blocks(placed: pa.Table, files: pa.Table, repository: str) -> pa.Table
 
 
 def equal_blocks(known: pa.Table) -> pa.Table:
-    """Returns the blocks whose bytes exist more than once. REQUIRES: all blocks with the same SHA-256 are there."""
+    """Returns the blocks whose bytes exist more than once. REQUIRES: `known` has all blocks with the same SHA-256."""
     found = frame(known).filter(pl.len().over(*_SAME) > 1)
     return found.to_arrow().cast(KNOWN_SCHEMA)
 
 
 def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> DuplicateBlocks:
-    """What to do about them. Compares columns alone, and reads nothing."""
+    """Decides which blocks become aliases. It compares columns only, and reads no file."""
     known, wrong = frame(found.equal), frame(table_of_spans(damaged))
     kept, others = _choose(known, known.join(wrong, on=_SPAN, how="anti"))
     one_object = found.aliases.table.filter(pc.greater(found.aliases.table["target_size"], 0))
-    # Aliases of whole files lead there, and cannot be changed; and what was coalesced stays one file.
+    # Aliases of whole files lead to some files, which must not change; and a coalesced object must stay one file.
     fixed = [*(target for _, target in found.names.files), *pc.unique(one_object["target"]).to_pylist()]
     others = others.filter(~pl.col("address").is_in(fixed))
     pairs = others.join(kept, on=_SAME, how="inner")
@@ -106,7 +108,8 @@ def _choose(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 
 def _without_overlaps(aliases: pa.Table) -> pa.Table:
-    """Spans of one file that share bytes cannot both have an alias: the later one is left where it is."""
+    """Removes aliases that overlap. Spans of one file that share bytes cannot both have an alias: the later one is left
+    where it is."""
     aliases = aliases.sort_by([("address", "ascending"), ("offset", "ascending"), ("size", "descending")])
     while len(twice := overlapping(aliases)):
         aliases = frame(aliases).join(frame(twice), on=_SPAN, how="anti").to_arrow().cast(ALIAS_SCHEMA)

@@ -1,5 +1,5 @@
 """A tripwire: no repository names files of another one. Copies between repositories copy the bytes, and files of a lake
-cannot be imported. All the same it is looked up before the files of a deleted repository go."""
+cannot be imported. It is checked all the same before the files of a deleted repository are erased."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def check_named_by_none(lake: CollectedLake, ids: Sequence[str]) -> None:
 
 
 async def _names(repository: OpenRepository, ids: Sequence[str]) -> str:
-    """A file of one of these that the repository names, or ""."""
+    """Returns a file of one of these repositories that this repository names, or ""."""
     refs, _ = await repository.refs()
     roots = RootScan(repository.repository.id).look(refs)
     found = _foreign(pa.array(sorted(roots.addresses | roots.folders), pa.string()), ids)

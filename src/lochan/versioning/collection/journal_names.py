@@ -1,10 +1,9 @@
-"""Which data files the journal's newest records have named: this tells a file that was overwritten or deleted before a
-commit from one that nothing ever named.
+"""Which data files the journal's newest records have named. This distinguishes a file that was overwritten or deleted
+before a commit from one that nothing ever named.
 
-Records are searched as bytes for what looks like an address, so no event is taken apart and no entry is decoded. What
-is found is certain. That a file is not found says something only if every record since it was minted was read, and no
-tree or run can have named it that was not.
-"""
+Records are searched as bytes for texts that look like an address, so no event is decoded. A name that is found is
+certain. That a name is not found proves something only if every record since the file was minted was read, and no tree
+or run that was not read can have named it."""
 
 import re
 from typing import NamedTuple
@@ -29,14 +28,14 @@ _RUNS = RunsStaged.type.encode()
 
 
 class JournalNames(NamedTuple):
-    """May be pickled."""
+    """The names that the records hold, as hashes. It can be pickled."""
 
     seed: int = 0
     named: Hashes = np.empty(0, np.uint64)  # of beginnings of paths, in order
     since: int = _UNKNOWN  # of files that were minted from this number on, all that were ever named are here
 
     def look_up(self, files: pa.Table) -> tuple[Mask, Mask]:
-        """Tells for each file (PLAN_SCHEMA) whether an event named it, and whether it is certain that none did."""
+        """Returns for each file (PLAN_SCHEMA) whether an event named it, and whether it is certain that none did."""
         nowhere = np.zeros(len(files), np.bool_)
         if not len(self.named) and self.since == _UNKNOWN:
             return nowhere, nowhere
@@ -52,7 +51,8 @@ NOT_READ = JournalNames()
 async def journal_names(
     repository: OpenRepository, seed: int, expired: tuple[TreeRef, ...], unread: int, records: int = RECORDS
 ) -> JournalNames:
-    """`expired` are the trees of expired commits, and `unread` the greatest mint of those that are not among them."""
+    """Reads the newest records. `expired` are the trees of expired commits, and `unread` is the greatest mint of those
+    that are not among them."""
     if not records:
         return NOT_READ
     _, last = await repository.refs()
@@ -74,7 +74,8 @@ async def journal_names(
 
 
 async def _greatest_gone(repository: OpenRepository, trees: list[TreeRef]) -> int:
-    """A tree that was collected may have named what was minted before it."""
+    """Returns the greatest mint of the trees that are gone, or -1. A tree that was collected may have named any file
+    minted before it."""
 
     async def gone(tree: TreeRef) -> int:
         try:

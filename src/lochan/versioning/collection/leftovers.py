@@ -1,5 +1,5 @@
-"""Files beside repositories that nobody needs any more: old records of jobs, and what killed processes have left
-half-written on a local disk. None of them is named by any journal."""
+"""Deletes files beside repositories that are no longer needed: old records of jobs, and half-written files of killed
+processes on a local disk. No journal names any of them."""
 
 from lochan.clock import Clock
 from lochan.formats.job import PREFIX as JOBS
@@ -12,7 +12,8 @@ TEMPORARY_S = 86_400.0
 
 
 async def delete_old_jobs(store: Store, older_than_s: float = JOB_RECORD_S) -> int:
-    """Records that were put so long ago, by the store's clock. A job that runs puts its own every few seconds."""
+    """Deletes records that were put so long ago, by the store's clock, and returns how many. A job that runs puts its
+    own every few seconds."""
     stats = [stat async for stat in store.list(JOBS)]
     if not stats:
         return 0
@@ -24,6 +25,6 @@ async def delete_old_jobs(store: Store, older_than_s: float = JOB_RECORD_S) -> i
 
 
 def delete_temporary_files(store: Store, clock: Clock, older_than_s: float = TEMPORARY_S) -> int:
-    """Only a local disk has any."""
+    """Deletes old temporary files and returns how many. Only a local disk has any."""
     local = capability(store, TemporaryFiles)
     return 0 if local is None else local.sweep_temp(older_than_s, clock)

@@ -1,8 +1,7 @@
 """The files of a repository on the store that garbage collection knows, with their kinds and mint numbers.
 
-A file whose name it does not understand is never a candidate. A listing may be stale, and then a file is collected
-later: nothing depends on it (G2).
-"""
+A file with an unknown form of name is never a candidate. A listing may be stale, and then a file is collected later:
+nothing depends on it (G2)."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -24,12 +23,13 @@ class FileKind(NamedTuple):
 
 
 def _first(rest: str) -> str:
-    """`<mint>-<writer>/…`; a workspace's id begins with its mint too, and so does the note that it was committed."""
+    """Returns the mint of `<mint>-<writer>/…`. A workspace's id begins with its mint too, and so does the note that it
+    was committed."""
     return rest.removeprefix(f"{LOCKS}/").partition("/")[0].partition("-")[0]
 
 
 def _second(rest: str) -> str:
-    """`<id>-<mint>.parquet` or `<id>-<mint>-<bytes>.parquet`"""
+    """Returns the mint of `<id>-<mint>.parquet` or `<id>-<mint>-<bytes>.parquet`."""
     return rest.removesuffix(".parquet").partition("-")[2].partition("-")[0]
 
 
@@ -44,7 +44,7 @@ KINDS = (  # in the order of their folders
 
 
 class ListingSpan(NamedTuple):
-    """Paths below a repository that are greater than `after` and not greater than `upto`."""
+    """The paths below a repository that are greater than `after` and not greater than `upto`."""
 
     after: str = ""
     upto: str | None = None  # None: there is no end
@@ -54,7 +54,8 @@ EVERYTHING = ListingSpan()
 
 
 async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHING) -> AsyncIterator[pa.Table]:
-    """PLAN_SCHEMA, in pieces that follow each other in path order; only files that have a mint number."""
+    """Yields tables of PLAN_SCHEMA that follow each other in path order. Only files that have a mint number are
+    listed."""
     for kind in KINDS:
         stats: list[Stat] = []
         async with aclosing(_list(store, repository, kind.folder, span)) as found:
@@ -68,7 +69,7 @@ async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHI
 
 
 async def list_all(store: Store, repository: str) -> pa.Table:
-    """The same, as one table."""
+    """Returns the same as one table."""
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
 
 

@@ -1,7 +1,6 @@
-"""Every block that is alive, as a table: what dedupe, repack and the search for dangling blocks plan with.
+"""Every block that is alive, as a table: dedupe, repack and the search for dangling blocks work with it.
 
-One look at one state. Whoever makes an event of it carries the number of that state (G4).
-"""
+It shows a single state. An event that is derived from it carries the number of that state (G4)."""
 
 from collections.abc import Iterable
 from contextlib import aclosing
@@ -34,12 +33,13 @@ class LiveBlocks(NamedTuple):
     files: pa.Table  # PLAN_SCHEMA: what the store has
 
     def placed(self) -> pa.Table:
-        """BLOCK_SCHEMA, distinct: where the bytes are."""
+        """Returns distinct blocks (BLOCK_SCHEMA) at the places where their bytes are."""
         return distinct_blocks([placed_blocks(self.named, self.aliases.table)])
 
 
 async def live_blocks(repository: OpenRepository, progress: StageProgress = SILENT) -> LiveBlocks:
-    """Raises Corrupt or NotFound for a tree, a run or an alias table that cannot be read."""
+    """Reads all blocks that are alive. Raises Corrupt or NotFound for a tree, a run or an alias table that cannot be
+    read."""
     refs, read_at = await repository.refs()
     names, roots = refs.collection.alias_names, RootScan(repository.repository.id).look(refs)
     held = [table_of_blocks(roots.blocks)]
@@ -56,18 +56,18 @@ async def live_blocks(repository: OpenRepository, progress: StageProgress = SILE
 
 
 def placed_blocks(blocks: pa.Table, aliases: pa.Table) -> pa.Table:
-    """The same blocks (BLOCK_SCHEMA), where their bytes are."""
+    """Returns the same blocks (BLOCK_SCHEMA) at the places where their bytes are."""
     found = resolve(blocks, aliases)
     return pa.table([*(found[name] for name in SPAN_SCHEMA.names), blocks["sha256"]], BLOCK_SCHEMA)
 
 
 def table_of_blocks(blocks: Iterable[Block]) -> pa.Table:
-    """BLOCK_SCHEMA"""
+    """Returns the blocks as a table of BLOCK_SCHEMA."""
     return block_table(pa.array(map(_record, blocks), _BLOCK_TYPE))
 
 
 def block_table(blocks: pa.StructArray) -> pa.Table:
-    """BLOCK_SCHEMA, one row for each block."""
+    """Returns a table of BLOCK_SCHEMA with one row for each block."""
     return pa.table([pc.struct_field(blocks, name) for name in BLOCK_SCHEMA.names], BLOCK_SCHEMA)
 
 

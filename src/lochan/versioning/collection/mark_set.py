@@ -1,8 +1,7 @@
 """A set of paths that takes eight bytes for each: their hashes.
 
-A path that is not in the set may have the hash of one that is, once in 10^12 looks at a set of ten million. Then a dead
-file is kept, until a plan hashes with another seed. No live file is ever taken for a dead one.
-"""
+A path that is not in the set may have the hash of one that is, once in 10^12 lookups in a set of ten million. Then a
+dead file is kept, until a plan hashes with another seed. No live file is ever taken for a dead one."""
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ class MarkSet:
                 self._sort()
 
     def has(self, paths: pa.Array | pa.ChunkedArray) -> Mask:
-        """For each path, whether it is in the set."""
+        """Returns for each path whether it is in the set."""
         self._sort()
         if not len(self._sorted) or not len(paths):
             return np.zeros(len(paths), np.bool_)

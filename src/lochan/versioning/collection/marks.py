@@ -1,9 +1,8 @@
 """The files that are alive: those that roots name, and those that their trees and runs name in turn.
 
-A range that several trees share is read once. What has an alias is alive where the alias leads, and no longer where it
-was (G7): a pack lives while a live span in it has no alias. The functions over tables are pure, and the same for both
-engines: the embedded one reads here, tasks of Spark read in their own processes.
-"""
+A range that several trees share is read once. Bytes that have an alias are alive where the alias leads, and no longer
+where they were (G7): a pack is alive while a live span in it has no alias. The functions over tables are pure, and the
+same for both engines: the embedded one reads here, tasks of Spark read in their own processes."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -54,7 +53,7 @@ class CollectionLook(NamedTuple):
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Below the repository: everything in them is held open."""
+        """The folders, below the repository, in which everything is held open."""
         prefix = f"{self.repository}/"
         return tuple(sorted(each.removeprefix(prefix) for each in self.roots.folders if each.startswith(prefix)))
 
@@ -75,40 +74,40 @@ class CollectionLook(NamedTuple):
 
 # --- pure functions over tables --------------------------------------------------------------------------------------
 def block_spans(entries: pa.RecordBatch | pa.Table) -> pa.Table:
-    """SPAN_SCHEMA: the spans that these entries name."""
+    """Returns the spans that these entries name, as a table of SPAN_SCHEMA."""
     blocks = entries.column("blocks")
     chunks = blocks.chunks if isinstance(blocks, pa.ChunkedArray) else [blocks]
     return pa.concat_tables([SPAN_SCHEMA.empty_table(), *(spans_of(pc.list_flatten(each)) for each in chunks)])
 
 
 def live_files(spans: pa.Table, aliases: pa.Table, prefix: str) -> pa.Array:
-    """The distinct addresses below the prefix that hold the bytes of these spans."""
+    """Returns the distinct addresses below the prefix that hold the bytes of these spans."""
     found = resolve(spans, aliases)["address"] if len(aliases) else spans["address"]
     distinct = pc.unique(found)
     return distinct.filter(pc.starts_with(distinct, prefix))
 
 
 def live_below(spans: pa.Table, aliases: pa.Table, repository: str) -> pa.Array:
-    """The same files, as paths below the repository."""
+    """Returns the same files, as paths below the repository."""
     prefix = f"{repository}/"
     return pc.utf8_slice_codeunits(live_files(spans, aliases, prefix), len(prefix))
 
 
 def moved_files(aliases: pa.Table, repository: str) -> pa.Array:
-    """The files that aliases lead from, as paths below the repository."""
+    """Returns the files that aliases lead from, as paths below the repository."""
     prefix = f"{repository}/"
     addresses = pc.unique(aliases["address"])
     return pc.utf8_slice_codeunits(addresses.filter(pc.starts_with(addresses, prefix)), len(prefix))
 
 
 def needed_aliases(spans: pa.Table, aliases: pa.Table) -> pa.Array:
-    """The distinct rows of the aliases by which these spans are found."""
+    """Returns the distinct rows of the aliases that these spans need."""
     rows = pc.unique(resolve(spans, aliases)["alias"])
     return rows.filter(pc.greater_equal(rows, 0))
 
 
 def folders_named(entries: pa.RecordBatch, repository: str) -> tuple[pa.Array, pl.Series]:
-    """The files that these entries name, and the folders of the logical paths."""
+    """Returns the files that these entries name, and the folders of their logical paths."""
     addresses = pc.struct_field(pc.list_flatten(entries.column("blocks")), "address")
     owners = pc.list_parent_indices(entries.column("blocks"))
     prefix = f"{repository}/"
@@ -118,7 +117,7 @@ def folders_named(entries: pa.RecordBatch, repository: str) -> tuple[pa.Array, p
 
 
 def held_open(paths: pa.ChunkedArray, folders: Sequence[str]) -> Mask:
-    """Which of the paths, which ascend, lie in one of the folders, which ascend too."""
+    """Returns which of the paths lie in one of the folders. REQUIRES: paths and folders ascend."""
     mask = np.zeros(len(paths), np.bool_)
     if not len(paths) or not folders:
         return mask
@@ -130,13 +129,13 @@ def held_open(paths: pa.ChunkedArray, folders: Sequence[str]) -> Mask:
 
 
 class LiveMarks(NamedTuple):
-    """What is alive."""
+    """The marks of everything that is alive."""
 
     files: MarkSet
     folders: tuple[str, ...]
 
     def named(self, listed: pa.Table) -> Mask:
-        """Which of these files are named, or held open. REQUIRES: paths ascend."""
+        """Returns which of these files are named, or held open. REQUIRES: paths ascend."""
         return self.files.has(listed["path"]) | held_open(listed["path"], self.folders)
 
     def dead(self, listed: pa.Table) -> pa.Table:
@@ -145,7 +144,8 @@ class LiveMarks(NamedTuple):
 
 # --- reading, on the embedded engine ---------------------------------------------------------------------------------
 async def live_marks(repository: OpenRepository, look: CollectionLook, progress: StageProgress = SILENT) -> LiveMarks:
-    """Raises Corrupt or Gone for a file that cannot be read: then nothing may be deleted."""
+    """Marks everything that is alive. Raises Corrupt or Gone for a file that cannot be read; nothing may be deleted
+    then."""
     marks = LiveMarks(MarkSet(look.seed), look.folders)
     async with aclosing(live_paths(repository, look, progress)) as found:
         async for paths in found:
@@ -156,7 +156,7 @@ async def live_marks(repository: OpenRepository, look: CollectionLook, progress:
 async def live_paths(
     repository: OpenRepository, look: CollectionLook, progress: StageProgress = SILENT
 ) -> AsyncGenerator[pa.Array, None]:
-    """Files that are named, as paths below the repository; some of them more than once."""
+    """Yields the files that are named, as paths below the repository. Some of them occur more than once."""
     roots, seen = look.roots, set[str](look.roots.files)
     aliases = (await repository.places.load(look.aliases)).table
     spans = [table_of_spans(roots.blocks)]
@@ -173,8 +173,8 @@ async def live_paths(
 async def entry_batches(
     repository: OpenRepository, roots: Roots, seen: set[str], progress: StageProgress = SILENT
 ) -> AsyncGenerator[pa.RecordBatch, None]:
-    """The entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a range that
-    is there already is not read. Raises Corrupt or Gone."""
+    """Yields the entries of the trees and runs that roots name. Every file that is opened is added to `seen`, and a
+    range that is there already is not read. Raises Corrupt or Gone."""
     ranges = await _ranges(repository, roots.trees)
     fresh = [each for each in ranges.values() if each.file not in seen]
     seen.update(tree.file for tree in roots.trees)
@@ -194,7 +194,7 @@ async def entry_batches(
 
 
 async def needed_rows(repository: OpenRepository, look: CollectionLook) -> npt.NDArray[np.bool_]:
-    """For each alias of the state, whether something that is alive is found by it."""
+    """Returns for each alias of the state whether something that is alive needs it."""
     aliases = (await repository.places.load(look.aliases)).table
     needed, spans = np.zeros(len(aliases), bool), [table_of_spans(look.roots.blocks)]
     async with aclosing(entry_batches(repository, look.roots, set())) as batches:
@@ -208,7 +208,7 @@ async def needed_rows(repository: OpenRepository, look: CollectionLook) -> npt.N
 
 
 async def expired_names(repository: OpenRepository, look: CollectionLook) -> ExpiredNames:
-    """What the trees of expired commits name, as far as they can still be read."""
+    """Returns what the trees of expired commits name, as far as they can still be read."""
     names = ExpiredNames(look.seed)
     if not look.expired:
         return names

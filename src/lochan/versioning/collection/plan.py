@@ -1,8 +1,8 @@
 """A plan: the files that were written before the last plan and that nothing names any more (G2).
 
-It begins with an event. From then on nothing can name a file anew that was minted before the cut, and nothing that was
-read before can land. So what the state at that event does not name stays unnamed, whatever others write meanwhile: the
-list is made once, and lands at the first try (docs/design/0013-collection-on-spark.md).
+It begins with an event. From then on no event can newly name a file that was minted before the cut, and no event that
+was derived from an earlier state can land. So what the state at that event does not name stays unnamed, whatever is
+written meanwhile: the list is made once, and lands at the first try (docs/design/0013-collection-on-spark.md).
 
     append `plan-begun` ──▶ mark what that state names ──▶ list the store, write what is dead ──▶ append `planned`
 """
@@ -56,8 +56,8 @@ async def preview(
     *,
     engine: CollectionEngine | None = None,
 ) -> CollectionPlan:
-    """What a plan would list if everything that is older than the grace had been written before its cut. Changes
-    nothing."""
+    """Returns what a plan would list if everything that is older than the grace had been written before its cut. It
+    changes nothing."""
     look = await _with_journal(repository, await preview_look(repository, limits), limits)
     found = await (engine or EmbeddedCollection(repository)).collect(look, write=False)
     return CollectionPlan(0, "", _head(lake, look, found, 0))
@@ -78,8 +78,8 @@ async def plan(
     actor: Actor,
     engine: CollectionEngine | None = None,
 ) -> CollectionPlan:
-    """Raises Refused if another plan is under way, or the last one is too young to be the cut of this one; Corrupt or
-    Gone if something that is alive cannot be read."""
+    """Makes a plan. Raises Refused if another plan is under way, or the last one is too young to be the cut of this
+    one; raises Corrupt or Gone if something that is alive cannot be read."""
     cut = await check_next(repository, limits)
     look = await _begin(repository, cut, actor)
     fp("plan.begun")
@@ -102,7 +102,8 @@ async def _with_journal(repository: OpenRepository, look: CollectionLook, limits
 
 
 async def _until(repository: OpenRepository) -> int | None:
-    """A rule may say that dangling files wait for longer than a plan."""
+    """Returns the time, by the store's clock, after which files are not candidates, if a rule keeps dangling files for
+    longer than a plan does. Otherwise returns None."""
     refs, _ = await repository.refs()
     days = refs.collection.retention.block_days
     if not days:
@@ -111,7 +112,7 @@ async def _until(repository: OpenRepository) -> int | None:
 
 
 async def check_next(repository: OpenRepository, limits: CollectionLimits) -> int:
-    """The cut of the next plan. Raises Refused, as `plan`."""
+    """Returns the cut of the next plan. Raises Refused, as `plan` does."""
     refs, _ = await repository.refs()
     if refs.collection.running:
         raise Refused(
@@ -124,8 +125,8 @@ async def check_next(repository: OpenRepository, limits: CollectionLimits) -> in
 
 
 async def _begin(repository: OpenRepository, cut: int, actor: Actor) -> CollectionLook:
-    """Looks at the very state that the beginning is added to. Most of it is looked at before, so that the append has
-    only to look at what came since."""
+    """Appends the beginning, and looks at exactly the state that it is added to. Most of that state is read before, so
+    that the append has to look only at what is new."""
     look, scan = await look_and_scan(repository, cut)
     beginning = _Beginning(look, scan)
     number = await repository.submit_decided(actor, beginning.decide)
@@ -139,7 +140,7 @@ class _Beginning:
         self.look = before
 
     def decide(self, refs: Refs) -> Sequence[Event]:
-        """May be called with states that are never appended; the last call is that of the one that is."""
+        """May be called with states that are never appended; the last call is for the one that is."""
         roots, since = self._before.roots, self._scan.peek(refs)
         self.look = self._before._replace(
             roots=Roots(
@@ -155,7 +156,7 @@ class _Beginning:
 
 
 async def look_at(repository: OpenRepository, cut: int, *, until: int | None = None) -> CollectionLook:
-    """At the newest state."""
+    """Returns a look at the newest state."""
     return (await look_and_scan(repository, cut))[0]._replace(until=until)
 
 
@@ -194,7 +195,8 @@ def _head(lake: str, look: CollectionLook, found: CollectedFiles, begun: int) ->
 
 
 async def abandon(repository: OpenRepository, *, actor: Actor) -> int:
-    """What the plan listed is never named again, and is listed by a later plan once more. Raises Refused."""
+    """Abandons the plan that is under way, and returns its number. The files that it listed are never named again, and
+    a later plan lists them once more. Raises Refused if there is no such plan."""
     refs, _ = await repository.refs()
     number = refs.collection.running
     if not number:
@@ -204,7 +206,7 @@ async def abandon(repository: OpenRepository, *, actor: Actor) -> int:
 
 
 async def _check_cut(repository: OpenRepository, refs: Refs, limits: CollectionLimits) -> None:
-    """G2: readers and writers of the time before the last plan are gone by now."""
+    """Raises Refused if the last plan is too young: readers and writers from before it must be gone (G2)."""
     last = refs.collection.plan
     age = await age_of(repository, refs.collection.list_of(last)) if last else limits.grace_s
     if age < limits.grace_s:

@@ -1,4 +1,4 @@
-"""How far work in this process is, told as Spark tells it: in stages, so that one bar shows both."""
+"""Reports the progress of work in this process in stages, as Spark does, so that one bar shows both."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ class StageProgress:
         self._stages: dict[str, JobStageRecord] = {}
 
     def tell(self, stage: str, done: int, total: int) -> None:
-        """Stages have the order in which they are told first."""
+        """Reports a stage to the listener. Stages keep the order in which they are first reported."""
         if self._listener is not None:
             known = self._stages.get(stage)
             number = len(self._stages) if known is None else known.id

@@ -1,5 +1,5 @@
-"""Why nothing names a file any more, and where it was: as far as its name, the trees of expired commits, the aliases
-and the newest records of the journal tell. Only what is certain is said."""
+"""Why nothing names a file any more, and where it was, as far as its name, the trees of expired commits, the aliases
+and the newest records of the journal show. A reason is given only if it is certain."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -46,12 +46,13 @@ _IN_ADDRESS = r"^(?:data/[^/]+/[^/]+|workspaces/[^/]+)/(?P<path>(?s:.+))$"
 
 
 def folders_of(paths: pa.Array | pa.ChunkedArray) -> pl.Series:
-    """The first folders of logical paths; empty for those that are in none."""
+    """Returns the first folders of logical paths, or an empty text for a path that is in none."""
     return pl.Series(paths).str.extract(_FOLDER).fill_null("")
 
 
 class ExpiredNames:
-    """Which paths of files the trees of expired commits name, and under which folder: twelve bytes for each."""
+    """Which paths of files the trees of expired commits name, and under which folder. It takes twelve bytes for
+    each."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -60,7 +61,7 @@ class ExpiredNames:
         self._sorted: tuple[Hashes, npt.NDArray[np.int32]] | None = None
 
     def add(self, paths: pa.Array, folders: pl.Series | None = None) -> None:
-        """`folders` are None for files of metadata, which have no logical path."""
+        """Adds paths. `folders` is None for files of metadata, which have no logical path."""
         if not len(paths):
             return
         if folders is None:
@@ -73,7 +74,7 @@ class ExpiredNames:
         self._sorted = None
 
     def find(self, paths: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.bool_], pa.Array]:
-        """For each path, whether it is named, and its folder."""
+        """Returns for each path whether it is named, and its folder."""
         known, codes = self._in_order()
         if not len(known) or not len(paths):
             return np.zeros(len(paths), np.bool_), pa.nulls(len(paths), pa.string())
@@ -104,8 +105,8 @@ class Evidence(NamedTuple):
 
 
 def explain_reasons(dead: pa.Table, evidence: Evidence) -> pa.Table:
-    """LIST_SCHEMA. By Arrow alone: Polars starts its threads for each column, which took half the time of a whole
-    collection where there are few files."""
+    """Returns the dead files with reasons, as a table of LIST_SCHEMA. It uses only Arrow: Polars starts its threads for
+    each column, which took half the time of a whole collection where there are few files."""
     if not len(dead):
         return LIST_SCHEMA.empty_table()
     paths, kinds = dead["path"].combine_chunks(), dead["kind"].combine_chunks()
@@ -113,7 +114,7 @@ def explain_reasons(dead: pa.Table, evidence: Evidence) -> pa.Table:
     by_kind = pc.if_else(pc.equal(kinds, "workspace"), WORKSPACE, METADATA)
     by_kind = pc.if_else(pc.equal(kinds, "data"), _uncommitted_reasons(dead, evidence.journal), by_kind)
     why = pc.if_else(pa.array(found), EXPIRED, by_kind)
-    # Whatever else names it: an alias stays while something does.
+    # This reason has precedence: an alias is kept only while something needs it.
     why = pc.if_else(pc.is_in(paths, value_set=evidence.moved), MOVED, why)
     return pa.table([*dead.columns, why, pc.coalesce(folders, _own_folders(paths))], LIST_SCHEMA)
 
@@ -124,7 +125,7 @@ def _uncommitted_reasons(dead: pa.Table, journal: JournalNames) -> pa.Array:
 
 
 def _own_folders(paths: pa.Array) -> pa.Array:
-    """The first folders of the logical paths that addresses hold; null where they hold none."""
+    """Returns the first folders of the logical paths that addresses contain, or null for an address without one."""
     inside = pc.struct_field(pc.extract_regex(paths, _IN_ADDRESS), "path")
     if inside.null_count == len(inside):
         return pa.nulls(len(inside), pa.string())
@@ -133,7 +134,7 @@ def _own_folders(paths: pa.Array) -> pa.Array:
 
 
 def totals_of(listed: pa.Table) -> pa.Table:
-    """Files and bytes for each kind, reason and prefix."""
+    """Returns files and bytes for each kind, reason and prefix."""
     if not len(listed):
         return TOTALS_SCHEMA.empty_table()
     grouped = listed.group_by(["kind", "why", "prefix"], use_threads=len(listed) > _ALONE).aggregate(
@@ -143,7 +144,7 @@ def totals_of(listed: pa.Table) -> pa.Table:
 
 
 def added_totals(tables: Iterable[pa.Table], most: int = TOTALS_MAX) -> pa.Table:
-    """One of all, the largest first. Prefixes beyond the most are summed up."""
+    """Returns the sum of the totals, the largest first. Prefixes beyond `most` are summed up."""
     found = [each for each in tables if len(each)]
     if not found:
         return TOTALS_SCHEMA.empty_table()

@@ -1,8 +1,7 @@
-"""Files that are mostly dead are rewritten: what is alive in them moves to new packs, behind aliases.
+"""Rewrites files that are mostly dead: their live bytes move to new packs, behind aliases.
 
 Every span is compared with its SHA-256 as it is copied. A file with a span that cannot be compared, or is damaged, is
-left as it is. The old file has no live span any more, and garbage collection removes it.
-"""
+left as it is. A rewritten file has no live span any more, and garbage collection removes it."""
 
 from collections.abc import AsyncIterator
 from hashlib import sha256
@@ -51,7 +50,7 @@ class RepackCounts(NamedTuple):
 
 
 def repack_plan(live: LiveBlocks, repository: str, below: float = BELOW) -> RepackPlan:
-    """Files of which less than that share is alive, and something is. Reads nothing."""
+    """Chooses the files that are alive by less than this share, but not completely dead. It reads no file."""
     prefix = f"{repository}/"
     sizes = _frame(live.files).filter(pl.col("kind") == "data")
     sizes = sizes.select((pl.lit(prefix) + pl.col("path")).alias("address"), pl.col("size").alias("file_size"))
@@ -72,8 +71,8 @@ def repack_plan(live: LiveBlocks, repository: str, below: float = BELOW) -> Repa
 
 
 def _maximal(spans: pl.DataFrame) -> pl.DataFrame:
-    """Without spans that lie in another one of the same file: they move with it. Spans that overlap otherwise have no
-    SHA-256 together, and say so."""
+    """Removes spans that lie inside another span of the same file, because they move with it. Spans that overlap in
+    another way have no common SHA-256, and get an empty one."""
     end = pl.col("offset") + pl.col("size")
     order = spans.sort("address", "offset", pl.col("size"), descending=[False, False, True])
     before = end.cum_max().shift(1).over("address")
@@ -84,13 +83,13 @@ def _maximal(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 async def repack_report(repository: OpenRepository, below: float = BELOW) -> RepackPlan:
-    """What would be rewritten. Changes nothing, and reads no bodies."""
+    """Returns what would be rewritten. It changes nothing, and reads no bodies."""
     _check_kind(repository)
     return repack_plan(await live_blocks(repository), repository.repository.id, below)
 
 
 async def repack(repository: OpenRepository, below: float = BELOW, *, actor: Actor) -> RepackCounts:
-    """Raises Refused for a pool, or if garbage is collected again and again meanwhile."""
+    """Rewrites the files. Raises Refused for a pool, or if plans or other aliases interfere again and again."""
     _check_kind(repository)
     done = RepackCounts(0, 0, 0)
     for _ in range(_ATTEMPTS):
@@ -118,7 +117,7 @@ class _Repack:
         self._waiting: list[Block] = []
 
     async def run(self) -> RepackCounts:
-        """A file moves as a whole, or not at all."""
+        """Rewrites the files of the plan. A file moves as a whole, or not at all."""
         self.done = self.done._replace(left=self._plan.left)
         files, copied, size = 0, 0, 0
         async for address, size_bytes, bodies in self._bodies():
@@ -138,7 +137,7 @@ class _Repack:
         return self.done
 
     async def _bodies(self) -> AsyncIterator[tuple[str, int, list[tuple[Block, bytes]] | None]]:
-        """Yields each file's live blocks with their bytes; None if one of them is damaged or gone."""
+        """Yields each file's live blocks with their bytes, or None if one of them is damaged or gone."""
         reader = BodyReader(self._repository.store)
         sizes = dict(zip(*(self._plan.files[name].to_pylist() for name in ("address", "size")), strict=True))
         for (address,), group in _frame(self._plan.blocks).group_by("address", maintain_order=True):
@@ -157,7 +156,7 @@ class _Repack:
         self._pack += body
 
     async def _write(self) -> None:
-        """The mint number is that of the state before the first byte (G1)."""
+        """Writes a pack. Its mint number is that of the state before the first byte (G1)."""
         repository = self._repository
         address = repository.bodies.address("", self._live.read_at, exact=True)
         await repository.store.put(address, bytes(self._pack))
@@ -183,7 +182,7 @@ class _Repack:
 
 
 async def _read(reader: BodyReader, block: Block) -> bytes:
-    """Raises Corrupt, Gone."""
+    """Returns the bytes of a block. Raises Corrupt or Gone."""
     body = await reader.read_all(Entry(block.address, (block,), block.size, "", "", 0))
     if sha256(body).digest() != block.sha256:
         raise Corrupt(f"{block.address} is damaged")

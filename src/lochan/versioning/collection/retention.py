@@ -50,14 +50,14 @@ async def _rules_now(repository: OpenRepository, before: CarriedOut) -> Retentio
 
 @once(_rules_now)
 async def set_retention(repository: OpenRepository, event: RetentionSet, *, actor: Actor) -> RetentionSet:
-    """Replaces all rules. Raises Invalid for rules that contradict each other."""
+    """Replaces all rules, and returns them. Raises Invalid for rules that contradict each other."""
     await repository.submit(actor, event)
     return event
 
 
 async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
-    """Expires what the rules no longer keep, by the store's clock. A ref that came meanwhile to a commit refuses the
-    event, and the next round sees it. Raises Refused."""
+    """Expires what the rules no longer keep, by the store's clock. If a ref has come to one of the commits meanwhile,
+    the event is refused, and the next round takes account of it. Raises Refused."""
     found = await find_expirable(repository)
     for upload in found.uploads:
         with suppress(NotFound):  # somebody was quicker
@@ -78,7 +78,7 @@ async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
 
 
 async def expire_tokens(repository: OpenRepository, *, actor: Actor) -> int:
-    """Only the address tokens, which expire by themselves. They held their files until now."""
+    """Abandons only the address tokens that have expired, and returns how many. They held their files until now."""
     refs, _ = await repository.refs()
     if not any(held.expires for _, held in refs.collection.all_held()):
         return 0
@@ -95,7 +95,7 @@ def _expired_tokens(refs: RefsState, now: int) -> tuple[str, ...]:
 
 
 async def find_expirable(repository: OpenRepository, retention: RetentionSet | None = None) -> Expirable:
-    """By these rules, or those of the repository, at this moment of the store's clock."""
+    """Returns what may expire at this moment of the store's clock, by these rules or else those of the repository."""
     now = round(await store_time(repository.store, repository.repository.id) * 1e6)
     refs, _ = await repository.refs()
     rules = retention or refs.collection.retention
@@ -109,7 +109,7 @@ async def find_expirable(repository: OpenRepository, retention: RetentionSet | N
 
 
 async def _last_write(repository: OpenRepository, workspace: WorkspaceState) -> int:
-    """When somebody last wrote to it: by an event, or a file in its folder."""
+    """Returns the time of the last write to the workspace, by an event or by a file in its folder."""
     last = workspace.time
     async for sealed in repository.journal.records(after=record_of(workspace.last) - 1):
         last = max(last, sealed.record.time)
@@ -120,7 +120,7 @@ async def _last_write(repository: OpenRepository, workspace: WorkspaceState) -> 
 
 
 def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) -> Expirable:
-    """By these rules, or those of the repository. `now` is in microseconds since 1970."""
+    """Returns what may expire, by these rules or else those of the repository. `now` is in microseconds since 1970."""
     retention = retention or refs.collection.retention
     undo = _ago(now, retention.undo_days)
     branches = tuple(key for key, branch in refs.deleted_table.items() if _deletion_time(refs, branch) < undo)
@@ -139,7 +139,7 @@ def expirable(refs: RefsState, now: int, retention: RetentionSet | None = None) 
 
 
 def _idle_uploads(refs: RefsState, now: int, days: float) -> tuple[str, ...]:
-    """Since they were begun, or since their last part."""
+    """Returns the uploads whose beginning and last part are older than that."""
     if not days:
         return ()
     before = _ago(now, days)
@@ -158,13 +158,14 @@ def rule_of(retention: RetentionSet, branch: str) -> RetentionRule:
 
 
 def _deletion_time(refs: RefsState, branch: BranchState) -> int:
-    """Not before the last move of that name, which may be another branch's by now: then it is kept longer."""
+    """Returns a time that is not before the deletion: that of the last move of the name. The name may be another
+    branch's by now, and then the deleted one is kept longer."""
     last = refs.reflog.last(branch.name)
     return 0 if last is None else last[0]
 
 
 def _heads(refs: RefsState, dropped: set[tuple[str, int]]) -> set[str]:
-    """What never expires."""
+    """Returns the commits that never expire."""
     deleted = (branch.head for key, branch in refs.deleted_table.items() if key not in dropped)
     others = (each.fork for each in refs.workspaces.all())
     stashed = (each.head for each in refs.stashes.all())
@@ -197,8 +198,8 @@ def _reachable(refs: RefsState, heads: Iterable[str]) -> set[str]:
 
 
 def _shown_since(refs: RefsState, heads: Iterable[str], since: int) -> Iterator[str]:
-    """Commits made since then, and those that they replaced as heads: a branch showed them at that time still. A commit
-    may have any date, so the journal's own times count too: heads that a branch had since."""
+    """Yields commits made since then, and those that they replaced as heads, because a branch still showed them at that
+    time. A commit may have any date, so the journal's own times count too: heads that a branch had since."""
     shown = refs.reflog.left_since(since)
     for id in _reachable(refs, heads):
         commit = refs.recorded(id)
@@ -218,10 +219,11 @@ def _newest(refs: RefsState, head: str, count: int) -> Iterator[str]:
 
 
 def _bases(refs: RefsState, kept: set[str], heads: set[str]) -> Iterator[str]:
-    """Commits where the histories of two heads meet.
+    """Yields the commits where the histories of two heads meet.
 
-    Each commit is painted with the heads that lead to it. Where one of its children has all of its colours, whatever
-    meets here has met there before. Kept commits that no kept one leads to count as heads."""
+    Each commit is painted with the colours of the heads that lead to it. If one of its children has all of its
+    colours, the histories that meet here have met there already. Kept commits that no other kept commit leads to
+    count as heads."""
     reachable = sorted(_reachable(refs, kept), key=lambda id: -refs.recorded(id).generation)
     colours: dict[str, int] = {}
     best: dict[str, int] = {}  # the colours of that child which has most of them
@@ -238,5 +240,6 @@ def _bases(refs: RefsState, kept: set[str], heads: set[str]) -> Iterator[str]:
 
 
 def _ago(now: int, days: float) -> int:
-    """Rules that were set by older versions may hold any number."""
+    """Returns the time so many days before. The number is limited, because rules that older versions set may hold any
+    number."""
     return now - round(min(days, DAYS_MAX) * _DAY_US)

@@ -1,8 +1,7 @@
 """What the state of a repository names: trees, runs, blocks, alias tables, and folders that are held open.
 
 A commit is live unless an event has expired it, even if no ref leads to it: a branch may be made from it at any time
-(G6). The scan remembers what it has seen, so looking again costs only what is new since.
-"""
+(G6). The scan remembers what it has seen, so looking again costs only what is new since."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,7 +29,7 @@ class Roots(NamedTuple):
 
     @property
     def needs_reading(self) -> bool:
-        """Whether files have to be read to know what these roots name."""
+        """Whether files must be read to learn what these roots name."""
         return bool(self.trees or self.runs)
 
 
@@ -44,8 +43,9 @@ class RootScan:
         self._committed: set[str] = set()  # ids of workspaces
 
     def look(self, refs: RefsState) -> Roots:
-        """What the state names beyond what it named at earlier looks. Folders are always complete. REQUIRES: the state
-        is that of the journal. One that may never be appended can use the positions of staged changes otherwise."""
+        """Returns what the state names beyond what it named at earlier looks. Folders are always complete. REQUIRES:
+        the state is the journal's own. A state that may never be appended can assign the positions of staged changes in
+        another way."""
         roots = self.peek(refs)
         self._commits.update(refs.commit_table)
         self._trees.update(tree.file for tree in roots.trees)
@@ -55,7 +55,7 @@ class RootScan:
         return roots
 
     def peek(self, refs: RefsState) -> Roots:
-        """Like `look`, and forgets it."""
+        """Returns the same as `look`, but does not remember it."""
         changed = [(self._layers.get(key, EMPTY), layers) for key, layers in all_layers(refs)]
         changed = [(before, layers) for before, layers in changed if before is not layers]
         fresh = [layers.fresh_since(before) for before, layers in changed]
@@ -79,14 +79,14 @@ class RootScan:
                 yield TreeRef(commit.tree, commit.tree_file)
 
     def _inputs(self, refs: RefsState) -> Iterator[str]:
-        """Runs that a commit can be made again from. What their entries name is not kept for their sake."""
+        """Yields the runs that a commit can be made again from. They do not keep what their entries name."""
         for id, runs in refs.input_table.items():
             if id not in self._commits:
                 yield from (run.file for run in runs)
 
     def _locks(self, refs: RefsState) -> Iterator[str]:
-        """The notes that workspaces were committed, as long as their commits are kept. That of a workspace that is open
-        comes after the event that commits it, and has the workspace's own mint: it may be there before a look knows."""
+        """Yields the notes that workspaces were committed, for as long as their commits are kept. The note of an open
+        workspace is included, because it may exist before a look sees the event that commits the workspace."""
         yield from (f"{WORKSPACES}/{LOCKS}/{each.id}" for each in refs.workspaces.all())
         for id, commit in refs.workspaces.committed():
             if id not in self._committed and not refs.collection.has_expired(commit):
@@ -98,7 +98,7 @@ class RootScan:
 
 
 def all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
-    """Everything that is staged anywhere, by what it is staged on."""
+    """Yields all staged layers with a key for the branch, stash or workspace that they belong to."""
     for branch in refs.branches():
         yield ("branch", branch.name, str(branch.incarnation)), branch.layers
     for (name, incarnation), branch in refs.deleted_table.items():
@@ -110,7 +110,7 @@ def all_layers(refs: RefsState) -> Iterator[tuple[tuple[str, ...], Layers]]:
 
 
 def _upload_blocks(refs: RefsState) -> Iterator[Block]:
-    """Parts of uploads that are not complete yet."""
+    """Yields the blocks of uploads that are not complete yet."""
     for upload in refs.uploads.all():
         for part in refs.uploads.parts(upload.id):
             yield from part.blocks

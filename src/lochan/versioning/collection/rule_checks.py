@@ -1,4 +1,4 @@
-"""What is wrong with retention rules for one repository: a branch that it does not have, or paths where it has rows."""
+"""Finds mistakes in retention rules for one repository, such as a branch that it does not have, or paths in a pool."""
 
 from math import isfinite
 
@@ -13,7 +13,7 @@ COMMITS_MAX = 1_000_000_000
 
 
 def check_for(refs: RefsState, event: RetentionSet) -> None:
-    """Raises Invalid, and NotFound for a branch that is named without a wildcard and is not there."""
+    """Raises Invalid, and NotFound if a rule names a branch without a wildcard that does not exist."""
     check_retention(event)
     check_numbers(event)
     named = [*(each.pattern for each in event.rules), *(each.pattern for each in event.drops), *event.holds]

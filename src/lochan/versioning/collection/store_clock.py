@@ -1,5 +1,5 @@
 """Time by the store's own clock: the stamp of a file that was just written. A grace is measured by it, so that a
-machine whose clock is off deletes nothing too early."""
+machine whose clock is wrong deletes nothing too early."""
 
 from lochan.errors import Corrupt, NotFound
 from lochan.formats.plan_list import FOLDER
@@ -10,7 +10,8 @@ _FILE = f"{FOLDER}/clock"
 
 
 async def store_time(store: Store, repository: str) -> float:
-    """Seconds since 1970, as exactly as the store says it: a listing may be more exact than an object's headers."""
+    """Returns the store's time in seconds since 1970, as exactly as the store gives it: a listing may be more exact
+    than an object's headers."""
     path = f"{repository}/{_FILE}"
     await store.put(path, b"written to read the store's clock\n")
     headers = (await store.head(path)).modified
@@ -22,7 +23,7 @@ def hours(seconds: float) -> str:
 
 
 async def age_of(repository: OpenRepository, file: str) -> float:
-    """How many seconds ago a plan's list was written. Raises Corrupt if it is gone."""
+    """Returns how many seconds ago a plan's list was written. Raises Corrupt if it is gone."""
     id = repository.repository.id
     try:
         stat = await repository.store.head(f"{id}/{file}")

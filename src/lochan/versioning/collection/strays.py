@@ -1,9 +1,8 @@
-"""Repositories on the store that the lake's state does not know: deleted by a version that kept nothing of them, or
-without a name because their creator was killed, or its load failed, between the two journals.
+"""Finds repositories on the store that the lake's state does not know. Either an old version deleted them and kept no
+trace, or they have no name because their creator was killed, or its load failed, between the two journals.
 
-They are found by their folders, and become deleted repositories by an event. Whether a slow creator or this event came
-first is decided by the lake's journal: after the event, the creator's own is refused.
-"""
+They are found by their folders, and become deleted repositories by an event. If a slow creator is still at work, the
+lake's journal decides which came first: after this event, the creator's own is refused."""
 
 import re
 from typing import NamedTuple
@@ -28,7 +27,7 @@ _UNDO_DAYS = 30.0
 
 
 class StrayRepository(NamedTuple):
-    """`event` makes it a deleted one."""
+    """A repository that the lake does not know. `event` makes it a deleted one."""
 
     event: RepositoryFound
     silent_s: float  # how long ago its last file was written, by the store's clock
@@ -39,8 +38,8 @@ class StrayRepository(NamedTuple):
 
 
 async def find_strays(lake: CollectedLake, silent_s: float = SILENT_S) -> list[StrayRepository]:
-    """Finds repositories that nobody has written to for `silent_s` seconds. One that was deleted long ago is found at
-    once."""
+    """Returns repositories without a name that were not written to for `silent_s` seconds, and, without waiting, those
+    that were deleted long ago."""
     known = (await lake.journals().lake.fresh()).of(Repositories)
     unknown = [id for id in await repository_ids(lake.store) if not known.knows(id)]
     if not unknown:
@@ -57,7 +56,8 @@ async def find_strays(lake: CollectedLake, silent_s: float = SILENT_S) -> list[S
 
 
 async def adopt(lake: CollectedLake, stray: StrayRepository, *, actor: Actor) -> bool:
-    """False: it has got a name meanwhile, or somebody else was quicker."""
+    """Makes the stray a deleted repository. Returns False if it has got a name meanwhile, or if another process was
+    quicker."""
     try:
         await lake.journals().lake.submit(AppendRequest(actor, lambda _: [stray.event]))
     except AlreadyExists:
@@ -66,7 +66,7 @@ async def adopt(lake: CollectedLake, stray: StrayRepository, *, actor: Actor) ->
 
 
 async def repository_ids(store: Store) -> list[str]:
-    """By their folders: one request for each, however many files they have."""
+    """Lists the repositories by their folders, with one request for each, however many files they have."""
     found: list[str] = []
     after = ""
     while (path := await _first(store, after)) is not None:
@@ -84,7 +84,7 @@ async def _first(store: Store, after: str) -> str | None:
 
 
 async def _once_named(lake: CollectedLake) -> dict[str, RepositoryFound]:
-    """What the lake's journal says of repositories that are deleted."""
+    """Returns the repositories that the lake's journal has deleted, by their ids."""
     made: dict[str, RepositoryFound] = {}
     gone: set[str] = set()
     async for sealed in lake.journals().lake.records():
@@ -102,7 +102,8 @@ async def _once_named(lake: CollectedLake) -> dict[str, RepositoryFound]:
 
 
 async def _nameless(lake: CollectedLake, id: str) -> RepositoryFound | None:
-    """None: it has no journal that could be read, so it is none of ours."""
+    """Returns the event for a repository that never had a name, or None if the folder has no journal that can be
+    read."""
     try:
         own = await lake.journals().open(id)
     except Corrupt:

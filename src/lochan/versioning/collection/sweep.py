@@ -1,8 +1,7 @@
 """Deletes what a plan lists, no sooner than a grace after the plan (G5).
 
 By the rules nothing can name those files any more. All the same everything is marked once more before: if a mark hits
-the list, nothing is deleted. A sweep that was interrupted is done again, and deletes what is still there.
-"""
+the list, nothing is deleted. After an interruption the sweep is repeated, and deletes what still exists."""
 
 import msgspec
 
@@ -24,7 +23,7 @@ _REPORT_VERSION = 1
 
 
 class SweepReport(msgspec.Struct, frozen=True):
-    """Stored as `plans/<number>-report.json`; fields may only be added."""
+    """The counts of a sweep. Stored as `plans/<number>-report.json`; fields may only be added."""
 
     plan: int
     files: int  # that were there still, and were deleted
@@ -40,8 +39,9 @@ async def sweep(
     actor: Actor,
     engine: CollectionEngine | None = None,
 ) -> SweepReport:
-    """Raises Refused if there is nothing to sweep, it is too early, or too much would go; Corrupt for a list that is
-    damaged or incomplete, of another lake, or names a file that is alive."""
+    """Deletes the files of the plan that is under way, and ends it. Raises Refused if there is nothing to sweep, it is
+    too early, or too much would be deleted; raises Corrupt for a list that is damaged or incomplete, belongs to another
+    lake, or names a file that is alive."""
     plan, head = await check_next(repository, lake, limits)
     engine = engine or EmbeddedCollection(repository)
     await _trip(repository, plan, head, engine)
@@ -56,7 +56,7 @@ async def sweep(
 
 
 async def check_next(repository: OpenRepository, lake: str, limits: CollectionLimits) -> tuple[int, PlanHead]:
-    """The number of the plan that is to be swept, and its list. Raises as `sweep`."""
+    """Returns the number of the plan to be swept, and its list. Raises the same as `sweep`."""
     refs, _ = await repository.refs()
     plan = refs.collection.running
     head = await read_plan(repository, refs, lake)
@@ -66,7 +66,8 @@ async def check_next(repository: OpenRepository, lake: str, limits: CollectionLi
 
 
 async def read_plan(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
-    """What the plan that is under way lists. Raises Refused, and Corrupt for a list that is damaged or gone."""
+    """Returns the head of the list of the plan that is under way. Raises Refused if there is none, and Corrupt for a
+    list that is damaged or gone."""
     file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
     if not file:
         raise Refused("no plan is under way", hint="`lochan gc plan REPO` makes one")
@@ -83,7 +84,7 @@ async def read_plan(repository: OpenRepository, refs: Refs, lake: str) -> PlanHe
 
 
 async def report_of(repository: OpenRepository, plan: int) -> SweepReport:
-    """Raises NotFound if the plan was not swept."""
+    """Returns the report of a plan. Raises NotFound if the plan was not swept."""
     path = report_path(repository, plan)
     fields = json_file.unseal(await repository.store.get(path), path, "the files are deleted all the same").fields
     return msgspec.convert(fields, SweepReport)
@@ -112,8 +113,8 @@ def _check_share(head: PlanHead, limits: CollectionLimits) -> None:
 
 
 async def _look_for(repository: OpenRepository, begun: int) -> CollectionLook:
-    """What is alive now. A backup that holds the whole repository open, and began after the plan, names nothing that
-    the plan lists: it copies what a later state names."""
+    """Looks at what is alive now. A backup holds the whole repository open; if it began after the plan, it is left out,
+    because it copies only what a later state names, and that is nothing that the plan lists."""
     look = await look_at(repository, NEVER)
     refs, _ = await repository.refs()
     whole = f"{repository.repository.id}/"
@@ -123,7 +124,8 @@ async def _look_for(repository: OpenRepository, begun: int) -> CollectionLook:
 
 
 async def _trip(repository: OpenRepository, plan: int, head: PlanHead, engine: CollectionEngine) -> None:
-    """Reads the whole list, and marks what is alive. The tripwire: by the rules no mark hits the list."""
+    """Reads the whole list, and marks what is alive. This is the tripwire: by the rules no mark hits the list. Raises
+    Corrupt if one does."""
     try:
         alive = await engine.still_named(await _look_for(repository, head.begun or plan), head.parts)
     except NotFound as error:

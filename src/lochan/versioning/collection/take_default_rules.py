@@ -1,4 +1,4 @@
-"""A repository takes the lake's default retention rules, by an event in its own journal."""
+"""A repository adopts the lake's default retention rules, by an event in its own journal."""
 
 from contextlib import suppress
 
@@ -17,7 +17,8 @@ _NOTED = "noted"
 async def take_default_rules(
     repository: OpenRepository, default: DefaultRules | None, fits: Fits, *, actor: Actor
 ) -> RetentionSet:
-    """The rules that decide in the repository: its own, or else the lake's, which are in its journal from now on."""
+    """Returns the rules that apply in the repository: its own, or else the lake's. The lake's are written to its
+    journal if they are not there yet."""
     refs, _ = await repository.refs()
     before = refs.collection.rules_set
     found = in_force(before, default, fits)
@@ -31,7 +32,8 @@ async def take_default_rules(
 async def replace_own_rules(
     repository: OpenRepository, default: DefaultRules | None, fits: Fits, *, actor: Actor
 ) -> RetentionSet:
-    """The repository follows the lake from now on, whatever rules it has. Raises NotFound if the lake has none."""
+    """Replaces the repository's own rules by the lake's, which it follows from now on. Raises NotFound if the lake has
+    none."""
     if default is None:
         raise NotFound("this lake has no default rules", hint="`lochan gc rules set --keep '*=90d'` sets them")
     event = msgspec.structs.replace(await _with_dates(repository, default.fitted(fits)), replaces_own=True)
@@ -40,7 +42,8 @@ async def replace_own_rules(
 
 
 async def _with_dates(repository: OpenRepository, rules: RetentionSet) -> RetentionSet:
-    """Readers that are declared to note their reads do so here from the moment at which the rules are taken."""
+    """Sets the time from which the readers of this repository note their reads, if the rules declare that they do: the
+    moment at which the rules are adopted."""
     if rules.readers != _NOTED:
         return rules
     refs, _ = await repository.refs()

@@ -1,13 +1,12 @@
-"""What of a branch was written since a moment, by the store's clock.
+"""Finds what was written to a branch since a moment, by the store's clock.
 
-Times in entries and commits come from many clocks, and whoever makes a commit may give it any date. So the journal
-decides: the store's stamps tell which of its records are older than the moment, and the records after them tell which
-heads the branch has had since. A path that differs between two of these heads was written. A branch that was made or
-restored since counts as written as a whole.
+Times in entries and commits come from many clocks, and a commit can be given any date. So the journal decides: the
+store's stamps show which of its records are older than the moment, and the records after them show which heads the
+branch has had since. A path that differs between two of these heads was written. A branch that was made or restored
+since counts as written as a whole.
 
 If one of those heads has expired, some of this is no longer known. Then a path counts as unwritten only if the files of
-its bytes are older than the moment too, by the store's stamps.
-"""
+its bytes are older than the moment too, by the store's stamps."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -45,7 +44,7 @@ class WrittenPaths(NamedTuple):
     stamps: pa.Table | None  # of files, if the heads do not tell everything; address, modified
 
     def unwritten(self, entries: pa.RecordBatch) -> Mask:
-        """Which of these entries of the head nobody has written since."""
+        """Returns which of these entries of the head were not written since."""
         if self.everything:
             return np.zeros(len(entries), np.bool_)
         old: Mask = pc.less_equal(entries.column("mtime"), self.since).to_numpy(zero_copy_only=False)
@@ -65,7 +64,8 @@ class WrittenPaths(NamedTuple):
 
 
 async def written_since(repository: OpenRepository, branch: str, since: int) -> WrittenPaths:
-    """`since` is in microseconds since 1970, by the store's clock."""
+    """Returns what was written to the branch since then. `since` is in microseconds since 1970, by the store's
+    clock."""
     id = repository.repository.id
     number = await last_number_before(repository.store, id, since)
     refs, _ = await repository.refs()
@@ -83,7 +83,7 @@ async def written_since(repository: OpenRepository, branch: str, since: int) -> 
 
 
 async def last_number_before(store: Store, repository: str, since: int) -> int:
-    """The last number of the journal whose record, and all before it, the store had at that moment."""
+    """Returns the last number of the journal whose record, and all before it, the store had at that moment."""
     folder = f"{repository}/journal/"
     slots: dict[int, int] = {}
     groups: dict[int, int] = {}
@@ -102,8 +102,8 @@ async def last_number_before(store: Store, repository: str, since: int) -> int:
 
 
 async def _heads_since(repository: OpenRepository, branch: str, number: int) -> tuple[list[str], bool]:
-    """The heads that the branch had after that record, the one before its first move included; and whether the branch
-    itself is younger."""
+    """Returns the heads that the branch had after that record, including the one before its first move, and whether the
+    branch itself is younger."""
     heads: list[str] = []
     is_new = number == 0 and branch == repository.repository.default_branch  # the repository is
     async for sealed in repository.journal.records(after=number):
@@ -117,7 +117,8 @@ async def _heads_since(repository: OpenRepository, branch: str, number: int) -> 
 
 
 def _heads_of_move(change: RecordChange, branch: str, journal: str, number: int) -> Sequence[str] | None:
-    """The heads before and after. None: it made the branch."""
+    """Returns the heads before and after the change, nothing if it does not concern the branch, or None if it made the
+    branch."""
     match _EVENTS.decode(change, journal, number):
         case Committed(branch=name, commit=commit, then=then) if name == branch:
             return (commit.parents[0], commit.id, *((then.id,) if then else ()))
