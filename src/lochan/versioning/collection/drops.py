@@ -1,4 +1,4 @@
-"""Drops live objects of a branch by its rules: finds them over columns, and drops them by a commit that names the rules.
+"""Drops live objects of a branch by its rules: finds them over columns, and drops them in a commit naming the rules.
 
 The first rule that matches a branch and a path decides about it. A path that a held branch has is not dropped, nor one
 that has staged changes (S5). The drops are computed anew on every head that the commit is tried on (S6).

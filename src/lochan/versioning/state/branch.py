@@ -1,6 +1,5 @@
-"""A branch: a name for a head that moves, the changes staged over it, and the requests that wait to move it. And
-stashes: staged changes that were put aside for later (S9).
-"""
+"""A branch: a name for a head that moves, the changes staged over it, and the requests that wait to move it. Also
+stashes: staged changes that were put aside for later (S9)."""
 
 from typing import Final
 
@@ -74,14 +73,14 @@ def dirty(branch: str) -> Dirty:
 
 
 class RecordNames(FoldTables):
-    """What one record has made so far, by name. All events of a record share its number, so the number alone does not
-    identify things that a record can make twice, such as a branch that is made, deleted and made again."""
+    """Counts what one record has made so far, by name. All events of a record share its number, so the number alone
+    does not identify things that a record can make twice, such as a branch that is made, deleted and made again."""
 
     def __init__(self) -> None:
         self._made: FoldTable[str, int] = FoldTable()  # for one record only: the next one starts over
 
     def count(self, name: str, number: int) -> int:
-        """How many of that name record `number` has made before. This one counts from now on."""
+        """Returns how many of that name record `number` has made before, and counts this one from now on."""
         if self._made.get(_NUMBER) != number:
             for old in [old for old, _ in self._made.items()]:
                 self._made.drop(old)
@@ -92,7 +91,7 @@ class RecordNames(FoldTables):
 
 
 def record_of(unique: int) -> int:
-    """The number of the record."""
+    """Returns the number of the record."""
     return unique % AGAIN
 
 
@@ -119,7 +118,7 @@ class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
 
 
 def stash_id(number: int, before: int) -> str:
-    """The number of the record, and a count if the same record has pushed others before."""
+    """Returns the number of the record, with a count if the same record has pushed other stashes before."""
     return f"{number}.{before}" if before else str(number)
 
 
@@ -140,7 +139,7 @@ class Stashes(FoldTables):
         return found
 
     def all(self, branch: str = "") -> list[Stash]:
-        """The newest first."""
+        """Returns the stashes, the newest first."""
         found = (stash for _, stash in self._by_id.items() if not branch or stash.branch == branch)
         return sorted(found, key=_place, reverse=True)
 
@@ -151,8 +150,8 @@ class Stashes(FoldTables):
         self._by_id.drop(id)
 
     def old_id(self, number: int) -> str:
-        """The id as version 1 of the event assigned it: the id of a stash that the same record had dropped was
-        reused."""
+        """Returns the id as version 1 of the event assigned it: it could reuse the id of a stash that the same record
+        had dropped."""
         at = 0
         id = str(number)
         while id in self._by_id:

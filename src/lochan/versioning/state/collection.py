@@ -1,8 +1,7 @@
-"""What garbage collection needs in the state: plans, files that are held open, aliases, and expired commits.
+"""The state of garbage collection: plans, files that are held open, aliases, and expired commits.
 
 A file that a plan lists is dead for ever: from the plan on, the fold refuses a first reference to a file minted before
-the plan's cut (G3), and anything derived from a state before the plan (G4).
-"""
+the plan's cut (G3), and every event derived from a state before the plan (G4)."""
 
 from collections.abc import Iterable
 
@@ -39,7 +38,7 @@ REMOVAL = "removal"  # a deletion of a workspace's files by older versions; noth
 
 
 class Stale(ConcurrentCommit):
-    """Garbage was collected since the state that this was made from. It has to be made again."""
+    """Garbage was collected since the state that the event was derived from. It has to be derived again."""
 
 
 class HeldFile(msgspec.Struct, frozen=True, array_like=True):
@@ -90,7 +89,7 @@ class Collection(FoldTables):
 
     @property
     def running(self) -> int:
-        """The number of the plan that is neither reported nor abandoned; 0: there is none."""
+        """The number of the plan that is neither reported nor abandoned, or 0 if there is none."""
         return self._numbers.get(_RUNNING) or 0
 
     @property
@@ -100,20 +99,20 @@ class Collection(FoldTables):
 
     @property
     def begun(self) -> int:
-        """The number at which the plan began that has not landed yet; 0: there is none."""
+        """The number at which a plan began that has not landed yet, or 0 if there is none."""
         return self._numbers.get(_BEGUN) or 0
 
     @property
     def fence(self) -> int:
-        """What was derived from a state before this number may name files that a plan lists, or is about to list."""
+        """An event derived from a state before this number may name files that a plan lists, or is about to list."""
         return self._numbers.get(_FENCE) or self.plan
 
     def list_of(self, plan: int) -> str:
-        """The file with the plan's list, below the repository; "" if no event has named it."""
+        """Returns the file with the plan's list, below the repository, or "" if no event has named it."""
         return self._lists.get(plan) or ""
 
     def lists(self) -> list[tuple[int, str]]:
-        """Every plan with the file of its list."""
+        """Returns every plan with the file of its list."""
         return sorted(self._lists.items())
 
     @property
@@ -122,11 +121,11 @@ class Collection(FoldTables):
 
     @property
     def rules_set(self) -> RetentionSet | None:
-        """None: nobody has ever set any here."""
+        """The retention rules that were set here, or None if none were ever set."""
         return self._retention.get(_ON)
 
     def aliases(self) -> dict[str, str]:
-        """Aliases of whole files, from the time before alias tables."""
+        """Returns the aliases of whole files, which were made before there were alias tables."""
         return dict(self._aliases.items())
 
     @property
@@ -136,7 +135,7 @@ class Collection(FoldTables):
 
     @property
     def alias_names(self) -> AliasNames:
-        """For those who read the tables."""
+        """The names that a reader of the tables needs."""
         return AliasNames(self.alias_tables, tuple(sorted(self._aliases.items())))
 
     def held(self, id: str) -> HeldFile | None:
@@ -146,12 +145,12 @@ class Collection(FoldTables):
         return sorted(self._held.items())
 
     def removals(self, workspace: str) -> list[tuple[str, HeldFile]]:
-        """Deletions of the workspace's files that are under way."""
+        """Returns the deletions of the workspace's files that are under way."""
         held = ((id, each) for id, each in self._held.items() if each.kind == REMOVAL)
         return [(id, each) for id, each in held if each.address.endswith(f"/{workspace}/")]
 
     def alias(self, address: str) -> str:
-        """Where to read the bytes of that address."""
+        """Returns the address at which the bytes are read."""
         return self._aliases.get(address) or address
 
     @property
@@ -166,20 +165,22 @@ class Collection(FoldTables):
 
     # --- checks on others' events ------------------------------------------------------------------------------------
     def check_first(self, rules: RefsRules, mints: Iterable[int]) -> None:
-        """G3."""
+        """Raises Gone for a first reference to a file minted before the cut (G3)."""
         cut = self.cut
         if cut and rules.first_references_are_young() and any(mint < cut for mint in mints):
             raise Gone("these bytes were written before the last garbage collection", hint="write them again")
 
     def check_data(self, rules: RefsRules, mints: Iterable[int]) -> None:
-        """G3, for files of data: a job may hold those of its mint number open."""
+        """Raises Gone for a first reference to an old data file (G3), unless a job holds files of its mint number
+        open."""
         old = {mint for mint in mints if mint < self.cut}
         if old:
             held = (each for _, each in self._held.items() if each.kind == JOB and each.address.endswith("-"))
             self.check_first(rules, old.difference(mint_of(each.address) for each in held))
 
     def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
-        """G4. What was derived before aliases were dropped may name a span that is found by none any more."""
+        """Raises Stale for an event derived from a state before a plan (G4). An event derived before aliases were
+        dropped may name a span that no alias leads to any more, so it is refused too."""
         if read_at < (self._numbers.get(_DROPPED) or 0) and rules.derived_events_are_fresh():
             raise Stale("aliases that nothing needed were dropped meanwhile", hint="try again")
         listed = checked and checked == self.plan and not self.begun
@@ -207,7 +208,8 @@ class Collection(FoldTables):
         self._numbers.put(_LAST, number)
 
     def open(self, rules: RefsRules, event: Opened, at: EventPosition) -> str:
-        """G3: what was minted before the cut cannot be held open any more, for a plan may list it."""
+        """Holds files open. Files minted before the cut can no longer be held open, because a plan may list them
+        (G3)."""
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
         if event.kind == JOB and event.address:  # its files may be there already, and a plan may have listed them
@@ -228,14 +230,15 @@ class Collection(FoldTables):
         self.close(event.ids)
 
     def begin(self, event: PlanBegun, at: EventPosition) -> int:
-        """G2, G8. Whoever began before, and has not landed, has to begin again."""
+        """Begins a plan (G2, G8). A plan that began before and has not landed must begin again."""
         self._check_next(event.cut)
         for name, number in ((_CUT, event.cut), (_BEGUN, at.number), (_FENCE, at.number)):
             self._numbers.put(name, number)
         return at.number
 
     def draw(self, event: Planned, at: EventPosition) -> int:
-        """G2, G8."""
+        """Lands a plan (G2, G8). Raises Refused if another one has begun since, and Stale or Invalid if it has not
+        marked the right state."""
         self._check_next(event.cut)
         if event.begun and event.begun != self.begun:
             raise Refused("another garbage collection has begun meanwhile", hint="plan again")
@@ -271,7 +274,8 @@ class Collection(FoldTables):
         self._retention.put(_ON, event)
 
     def add_alias(self, rules: RefsRules, event: Aliased) -> None:
-        """G7. The maker of the event knows that the target is live, and G4 keeps that true."""
+        """Adds an alias of a whole file (G7). The writer of the event has checked that the target is live, and G4 keeps
+        that true."""
         self.check_derived(rules, event.read_at, event.checked)
         if event.address == event.target:
             raise Invalid("an address is no alias of itself")
@@ -283,7 +287,8 @@ class Collection(FoldTables):
         self._targets.put(event.target, event.address)
 
     def set_alias_tables(self, rules: RefsRules, event: AliasTablesSet, at: EventPosition) -> int:
-        """G7. The maker has read the tables, and the fold, which reads nothing, keeps true what the maker found."""
+        """Sets the alias tables (G7). The writer has read and checked the tables. The fold, which reads nothing, checks
+        that they are still the same."""
         if event.before != self.alias_tables and rules.aliases_need_their_tables():
             raise Stale("others have set aliases meanwhile", hint="try again")
         self.check_derived(rules, event.read_at, event.checked)
@@ -327,7 +332,8 @@ class Collection(FoldTables):
 
 
 def _is_older(address: str, cut: int) -> bool:
-    """Addresses without a number are no candidates of any plan."""
+    """Returns whether the address was minted before the cut. Addresses without a number are no candidates of any
+    plan."""
     try:
         return mint_of(address) < cut
     except Invalid:
@@ -335,8 +341,8 @@ def _is_older(address: str, cut: int) -> bool:
 
 
 def mint_of(address: str) -> int:
-    """The number in an address' folder, `<repository>/<kind>/<number>-<maker>/…`. A file outside the lake is never
-    collected, so it is always young (G9). Raises Invalid for an address that is not one of ours."""
+    """Returns the number in an address' folder, `<repository>/<kind>/<number>-<maker>/…`. A file outside the lake is
+    never collected, so it always counts as young (G9). Raises Invalid for an address without a number."""
     if "://" in address:
         return _ALWAYS_YOUNG
     parts = address.split("/")

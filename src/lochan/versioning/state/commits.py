@@ -3,8 +3,8 @@
     rows      id 32 | start 8 | size 4    one for each commit, ascending by id        (big-endian)
     commits   the packed commits one after the other, in the order in which they were added
 
-Both are stored on disk, in checkpoints, and are used as they are there: loading a hundred thousand commits means
-keeping two spans of bytes. A commit is decoded when it is needed.
+Both are stored on disk, in checkpoints, and are used without decoding: loading a hundred thousand commits means keeping
+two spans of bytes. A commit is decoded when it is needed.
 """
 
 import re
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class CommitColumns(msgspec.Struct, frozen=True):
-    """A map on disk, which distinguishes it from the list of commits in old checkpoints."""
+    """The columns of packed commits. On disk they are a map, which distinguishes them from the list of commits in old
+    checkpoints."""
 
     rows: memoryview
     commits: memoryview
@@ -38,7 +39,7 @@ class CommitColumns(msgspec.Struct, frozen=True):
         return _unpack(_decoder.decode(self.commits[start : start + size]))
 
     def seek(self, id: bytes) -> int:
-        """The first row whose id is not less."""
+        """Returns the first row whose id is not less."""
         return bisect_left(range(len(self)), id, key=self.id)
 
     def with_prefix(self, prefix: str) -> list[str]:
@@ -51,7 +52,7 @@ class CommitColumns(msgspec.Struct, frozen=True):
 
 
 class Commits:
-    """Like `FoldTable`, with forks; nothing is ever dropped."""
+    """A table like `FoldTable`, with forks. Nothing is ever dropped."""
 
     __slots__ = ("_columns", "_decoded", "_new", "_parent")
 
@@ -76,7 +77,7 @@ class Commits:
         return self.get(id) is not None
 
     def __iter__(self) -> Iterator[str]:
-        """The ids, in no particular order."""
+        """Yields the ids, in no particular order."""
         yield from self._new
         if self._parent is not None:
             yield from (id for id in self._parent if id not in self._new)
@@ -87,7 +88,7 @@ class Commits:
                 yield id
 
     def with_prefix(self, prefix: str) -> list[str]:
-        """The ids with that prefix, ascending."""
+        """Returns the ids with that prefix, ascending."""
         if not _PREFIX.fullmatch(prefix):
             return []
         below = self._columns.with_prefix(prefix) if self._parent is None else self._parent.with_prefix(prefix)
@@ -154,7 +155,7 @@ def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
 
 
 def row_type() -> "np.dtype[np.void]":
-    """The type of a row, for code that looks at all rows at once."""
+    """Returns the type of a row, for code that looks at all rows at once."""
     import numpy as np
 
     return np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
@@ -205,7 +206,7 @@ def _unpack(packed: Packed) -> Commit:
 
 
 def _as_bytes(id: str) -> bytes:
-    """Any other text, should there ever be one, follows 32 zeros."""
+    """Returns the id as bytes. Any other text, if there ever is one, follows 32 zeros."""
     return bytes.fromhex(id) if _ID.fullmatch(id) else bytes(_ID_BYTES) + id.encode()
 
 

@@ -1,8 +1,7 @@
-"""Damage that reading data has found, by repository: a part of the state of the lake's journal.
+"""Damage that was found when data was read, by repository: a part of the state of the lake's journal.
 
-The events tell what was found and when. The state has only how much of it there is now, so that it stays small: a
-complete round of a scrub says what it found, and what it no longer finds is mended.
-"""
+The events have what was found and when. The state has only how much damage there is now, so that it stays small: a
+complete round of a scrub reports all that it finds, so what it no longer finds is repaired."""
 
 from typing import ClassVar
 
@@ -31,7 +30,7 @@ class Damage(FoldTables, StatePart):
         self._counts: FoldTable[str, DamageCount] = FoldTable()
 
     def files(self, repository: str) -> int:
-        """How many files of it are damaged, as far as is known."""
+        """Returns how many files of the repository are damaged, as far as is known."""
         found = self._counts.get(repository)
         return 0 if found is None else found.files
 

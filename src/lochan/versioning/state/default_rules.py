@@ -4,8 +4,8 @@
     repository's journal   retention-set           default=7: the lake's rules, as far as they fit this repository
                            retention-set           default=0: rules of its own, which the lake's never replace
 
-What decides in a repository is always in its own journal, so that whoever collects its garbage sees one state. The
-rules are taken before anything goes by them (`collection/take_default_rules.py`).
+The rules that apply in a repository are always in its own journal, so that a garbage collection sees a single state.
+A repository adopts the lake's rules before anything follows them (`collection/take_default_rules.py`).
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class DefaultRules(msgspec.Struct, frozen=True, array_like=True):
     rules: RetentionSet
 
     def fitted(self, fits: Fits) -> RetentionSet:
-        """For one repository. Branches that a rule names need not be there."""
+        """Returns the rules for one repository. Branches that a rule names need not exist."""
         drops = tuple(rule for rule in self.rules.drops if fits(rule))
         return msgspec.structs.replace(self.rules, drops=drops, default=self.number)
 
@@ -44,7 +44,7 @@ class DefaultRetention(FoldTables, StatePart):
         self._rules: FoldTable[str, DefaultRules] = FoldTable()
 
     def find(self) -> DefaultRules | None:
-        """None: they were never set."""
+        """Returns the rules, or None if they were never set."""
         return self._rules.get(_ON)
 
     def apply(self, event: DefaultRetentionSet, at: EventPosition) -> int:
@@ -64,7 +64,7 @@ _decoder = msgspec.msgpack.Decoder(list[DefaultRules])
 
 
 def in_force(here: RetentionSet | None, default: DefaultRules | None, fits: Fits) -> RetentionSet:
-    """What decides in a repository in which these rules are set; None: nobody has set any."""
+    """Returns the rules that apply in a repository. `here` are the rules set in it, or None if none were ever set."""
     if here is not None and (default is None or here.default in (0, default.number)):
         return here
     return RetentionSet() if default is None else default.fitted(fits)

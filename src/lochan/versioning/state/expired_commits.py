@@ -1,9 +1,8 @@
 """Which commits have expired: one bit for each commit of the last checkpoint, and the ids of those since.
 
-The fold asks for each commit that is named whether it has expired, and it reads nothing. So this stays in the state,
-where the commits are already: a million expiries are 125 kB in a checkpoint, beside 44 MB of the commits' own index. A
-table on the store would be larger, and would have to be read before the first event.
-"""
+The fold checks for each commit that an event names whether it has expired, without reading anything. So this stays in
+the state, where the commits are already: a million expiries are 125 kB in a checkpoint, beside 44 MB of the commits'
+own index. A table on the store would be larger, and would have to be read before the first event."""
 
 from collections.abc import Iterable, Iterator
 from typing import Self
@@ -12,7 +11,7 @@ from lochan.versioning.state.commits import NO_COMMITS, CommitColumns, row_type
 
 
 class ExpiredCommits:
-    """Like `FoldTable`, with forks; nothing is ever dropped."""
+    """A set like `FoldTable`, with forks. Nothing is ever dropped."""
 
     __slots__ = ("_bits", "_columns", "_new", "_parent")
 
@@ -34,7 +33,7 @@ class ExpiredCommits:
         return bool(self._new) or any(self._bits) or bool(self._parent)
 
     def __iter__(self) -> Iterator[str]:
-        """In no particular order."""
+        """Yields the ids, in no particular order."""
         yield from self._new
         if self._parent is not None:
             yield from (id for id in self._parent if id not in self._new)
@@ -54,7 +53,7 @@ class ExpiredCommits:
         self._new = set()
 
     def dump(self, columns: CommitColumns) -> bytes:
-        """The bits for these columns, which hold every commit. From then on they are used."""
+        """Returns the bits for these columns, which hold every commit, and uses both from then on."""
         if self._parent is not None:
             return _bits(columns, NO_COMMITS, b"", list(self))
         if self._new or columns is not self._columns:

@@ -1,4 +1,4 @@
-"""What is forbidden in a repository: protected branches, read-only repositories, and deleted ones."""
+"""What a repository forbids: writes to protected branches, to a read-only repository, and to a deleted one."""
 
 import msgspec
 
@@ -37,7 +37,7 @@ class Guard(FoldTables):
 
     @property
     def closed(self) -> int:
-        """The number of the record that closed the repository, because it is deleted; 0: it is open."""
+        """The number of the record that closed the repository because it was deleted, or 0 if it is open."""
         return self._closed.get(_ON) or 0
 
     def check_open(self) -> None:
@@ -51,7 +51,7 @@ class Guard(FoldTables):
             )
 
     def check(self, branch: str, action: str) -> None:
-        """Raises Protected."""
+        """Raises Protected if the rules of the branch block the action."""
         if self.rules:  # hardly ever, and every write asks
             self.of(branch).check(action)
 

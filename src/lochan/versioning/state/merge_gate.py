@@ -1,8 +1,7 @@
-"""Whether a pull request may be merged: every rule of its target, and what its reviewers said.
+"""Whether a pull request may be merged, by every rule of its target and by its reviews.
 
-The fold asks at every merge of a request, so that no door leads around it. `unmet` lists all reasons at once, since a
-user who repairs one of three would only be told of the next.
-"""
+The fold checks this at every merge of a request, so that there is no way around it. `unmet` yields all reasons at once;
+otherwise a user who has dealt with one of three would only then learn of the next."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -20,7 +19,7 @@ _WHY = "merge"
 
 
 def check_merge(refs: RefsState, event: Moved, user: str, is_linear: Callable[[], bool]) -> None:
-    """Raises RulesUnmet with all reasons, Conflict if the source was moved meanwhile."""
+    """Raises RulesUnmet with all reasons, and Conflict if the source was moved meanwhile."""
     pull = refs.pulls.need_open(event.pull)
     if pull.target != event.branch or event.why != _WHY or event.workspace or event.discard:
         raise Invalid(f"this is no merge of pull request {pull.id}")
@@ -42,7 +41,7 @@ def rules_unmet(id: str, reasons: list[str]) -> RulesUnmet:
 
 
 def _check_source(refs: RefsState, event: Moved, source: BranchState) -> None:
-    """What is merged is the head of the source, as its reviewers saw it: no strategy may have decided conflicts."""
+    """Checks that the head of the source is merged, as its reviewers saw it. No strategy may have decided conflicts."""
     if not event.commits:  # the target goes on to the source's own commits
         joined = event.target
         if not _follows(refs, event.source, event.target):
@@ -56,7 +55,7 @@ def _check_source(refs: RefsState, event: Moved, source: BranchState) -> None:
 
 
 def _follows(refs: RefsState, before: str, after: str) -> bool:
-    """Whether `before` is in the history of `after`."""
+    """Returns whether `before` is in the history of `after`."""
     lowest = refs.recorded(before).generation
     left, seen = [after], {after}
     while left:
@@ -77,7 +76,8 @@ def _is_plain(event: Moved) -> bool:
 
 
 def unmet(refs: RefsState, pull: PullState, inactive: Collection[str]) -> Iterator[str]:
-    """What keeps the request itself from being merged; who merges it, and how, is judged beside this."""
+    """Yields the reasons that prevent the request from being merged by any user. The rules about who merges it, and
+    how, are checked separately."""
     source = refs.find_branch(pull.source)
     if source is None:
         yield f"its source {pull.source!r} is gone"
@@ -105,7 +105,7 @@ def _missing_approvals(
 
 
 def is_current(commit: str, incarnation: int, rule: Protection | None, source: BranchState) -> bool:
-    """Whether an approval of that commit counts. A branch that was made again is another one."""
+    """Returns whether an approval of that commit counts. A branch that was deleted and made again is another branch."""
     return commit == source.head or (rule is not None and rule.keep_stale and incarnation == source.incarnation)
 
 
@@ -122,7 +122,7 @@ def _missing_checks(refs: RefsState, rule: Protection, head: str, target: str) -
 
 
 def merged(refs: RefsState, event: Moved, at: EventPosition) -> None:
-    """The request ends by the event that moved its target."""
+    """Ends the request by the event that moved its target."""
     pull = refs.pulls.find(event.pull)
     if pull is None:
         raise NotFound(f"no pull request {event.pull!r}")

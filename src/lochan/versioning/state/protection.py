@@ -1,10 +1,9 @@
 """The rules that protect branches: what each of them blocks, and which action an event counts as.
 
 A rule keeps the meaning that it had when it was set, because every program must fold the same journal to the same
-state. Rules of version 1 know three actions, and only the moves that are listed for them. Rules of version 2 block
-whatever is not listed: a kind of move that nobody thought of is a direct write. Rules of version 3 can ask for a pull
-request, and for what must be true of it.
-"""
+state. Rules of version 1 know three actions, and only the moves that are listed for them. Rules of version 2 treat
+every move that is not listed as a direct write, so they block new kinds of moves too. Rules of version 3 can demand a
+pull request, and conditions for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -43,19 +42,20 @@ class BranchRules:
         self._rules = [rule for rule in rules if fnmatchcase(branch, rule.pattern)]
 
     def check(self, action: str) -> None:
-        """Raises Protected."""
+        """Raises Protected if a rule blocks the action."""
         for rule in self._rules:
             if action in rule.blocked:
                 raise self._refused(rule, f"{_WHAT[action]} is blocked", _HINTS.get(action, _HINT))
 
     def check_move(self, event: Moved, user: str, is_linear: Callable[[], bool]) -> None:
-        """Raises Protected. `is_linear`: whether all commits that the move adds have one parent."""
+        """Raises Protected if a rule forbids the move. `is_linear` returns whether all commits that the move adds have
+        one parent."""
         for rule in self._rules:
             action = _action(event) if rule.version > 1 else _OLD_MOVES.get(event.why, "")
             self._check_rule(rule, action, user, is_linear)
 
     def check_second(self, why: str, user: str, is_linear: Callable[[], bool]) -> None:
-        """Checks a commit that another one follows in the same event: a merge, a revert or a cherry-pick."""
+        """Checks a commit that follows another one in the same event: a merge, a revert or a cherry-pick."""
         for rule in self._rules:
             if rule.version > 1:
                 action = MERGE if why == _BRANCH_MERGE else REVERT
@@ -66,7 +66,7 @@ class BranchRules:
         return self._rules
 
     def unmet(self, user: str, is_linear: Callable[[], bool]) -> Iterator[str]:
-        """Yields what the rules say against the merge of a pull request, regardless of the request itself."""
+        """Yields what the rules have against the merge of a pull request, regardless of the request itself."""
         for rule in self._rules:
             if MERGE in rule.blocked:
                 yield f"merges are blocked (rule {rule.pattern!r})"
@@ -79,7 +79,7 @@ class BranchRules:
                 )
 
     def check_staged(self) -> None:
-        """Checks a branch that gets these rules while it has staged changes: they would end up on it without having
+        """Checks a branch that gets these rules while it has staged changes. They would end up on it without having
         been written under the rules."""
         for rule in self._rules:
             if rule.version > 1 and STAGE in rule.blocked:
@@ -101,14 +101,15 @@ class BranchRules:
 
 
 def _action(event: Moved) -> str:
-    """What a move counts as. Only a merge of branches says which commit it has joined: rows can be merged too."""
+    """Returns the action that a move counts as. Only a merge of branches names the commit that it has joined: rows can
+    be merged too."""
     if event.why == _BRANCH_MERGE and event.origins:
         return MERGE
     return "" if event.why == _COMPACT else _MOVES.get(event.why, COMMIT)
 
 
 def check_rules(rules: Iterable[Protection]) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for rules that are malformed."""
     seen: set[str] = set()
     for rule in rules:
         known = ACTIONS if rule.version > 1 else _OLD_ACTIONS

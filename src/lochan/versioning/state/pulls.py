@@ -1,8 +1,7 @@
 """Pull requests in the state of a repository, and the checks of commits.
 
-The state has what decides whether a request may be merged, and what a list shows. Long texts stay in the journal:
-`TextPlace` says where. Ten thousand requests take about three megabytes of a checkpoint.
-"""
+The state has what decides whether a request may be merged, and what a list shows. Long texts stay in the journal, and
+`TextPlace` has their places. Ten thousand requests take about three megabytes of a checkpoint."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -30,7 +29,7 @@ class TextPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReviewState(msgspec.Struct, frozen=True, array_like=True):
-    """The last one of a user."""
+    """The last review of a user."""
 
     user: str
     verdict: str
@@ -94,7 +93,8 @@ class PullState(msgspec.Struct, frozen=True, array_like=True):
         return pull_order(self.id)
 
     def standing(self, inactive: Collection[str]) -> Iterator[ReviewState]:
-        """Reviews that count: not those that were dismissed or withdrawn, nor those of users who are disabled."""
+        """Yields the reviews that count: not those that were dismissed or withdrawn, those of users who are disabled,
+        or the author's own."""
         for each in self.reviews:
             if not each.dismissed_by and each.user not in inactive and each.user != self.author:
                 yield each
@@ -124,7 +124,7 @@ class Pulls(FoldTables):
         return self._pulls.get(id)
 
     def need_open(self, id: str) -> PullState:
-        """Raises Refused for one that is closed or merged."""
+        """Returns the request. Raises Refused if it is closed or merged."""
         found = self.get(id)
         if found.status != OPEN:
             from shlex import quote
@@ -136,7 +136,7 @@ class Pulls(FoldTables):
         return found
 
     def all(self) -> list[PullState]:
-        """The newest first."""
+        """Returns the requests, the newest first."""
         return sorted((each for _, each in self._pulls.items()), key=lambda each: each.order, reverse=True)
 
     def checks(self, commit: str, target: str) -> tuple[CheckState, ...]:
@@ -183,8 +183,8 @@ class Pulls(FoldTables):
             self._checks.drop(min(known)[1])
 
     def source_renamed(self, branch: str, to: str) -> None:
-        """Open requests follow their sources. They do not follow their targets: what was approved for one branch was
-        not approved for another, which may have other rules."""
+        """Makes open requests follow their renamed source. They do not follow their targets: an approval for one branch
+        is not one for another, which may have other rules."""
         for each in [each for _, each in self._pulls.items() if each.status == OPEN and each.source == branch]:
             self.put(msgspec.structs.replace(each, source=to))
 
@@ -200,7 +200,7 @@ class Pulls(FoldTables):
 
 
 def pull_order(id: str) -> tuple[int, int]:
-    """Ids as numbers. What is no id comes before all of them."""
+    """Returns the id as numbers. Texts that are not ids come before all of them."""
     number, _, before = id.partition(".")
     digits = number.isascii() and number.isdigit() and (not before or (before.isascii() and before.isdigit()))
     return (int(number), int(before or 0)) if digits and len(id) < 40 else (-1, -1)

@@ -1,4 +1,4 @@
-"""What events do to pull requests, and to the checks of commits. Every rule of the form "valid only while …" is a check
+"""What events do to pull requests, and to the checks of commits. Every rule of the form "valid only while …" is checked
 here. Merging is an event of the target: see `merge_gate.py`."""
 
 from collections.abc import Callable
@@ -217,7 +217,7 @@ def _check_reported(refs: RefsState, event: CheckReported, at: EventPosition) ->
 
 
 def _check_link(link: str) -> None:
-    """Somebody will click on it."""
+    """Raises Invalid unless the text is an http or https URL, because users will click on it."""
     if not link:
         return
     try:

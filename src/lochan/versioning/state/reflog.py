@@ -1,9 +1,8 @@
 """Where each branch was, and when: a list of head moves for each name, with the times of the journal's records.
 
 The times come from several machines' clocks, so a move counts as no earlier than the move before it. The list continues
-if a branch is deleted and another is created under its name. Checkpoints hold the lists as columns, which are used as
-they are there.
-"""
+if a branch is deleted and another is created under its name. Checkpoints hold the lists as columns, which are used
+without decoding."""
 
 import struct
 from bisect import bisect_right
@@ -41,12 +40,13 @@ class RefLog:
         self._new: dict[str, list[tuple[int, str]]] = {}
 
     def moved(self, name: str, time: int, head: str) -> None:
-        """Records that the branch has this head from now on. An empty head: it was deleted."""
+        """Records that the branch has this head from now on. An empty head means that it was deleted."""
         last = self.last(name)
         self._new.setdefault(name, []).append((time if last is None else max(time, last[0]), head))
 
     def at(self, name: str, time: int) -> str | None:
-        """The head at that time. Empty: the branch was deleted before. None: the log does not go back that far."""
+        """Returns the head at that time. It is empty if the branch was deleted before, and None if the log does not go
+        back that far."""
         new = self._new.get(name, [])
         index = bisect_right(new, time, key=lambda move: move[0])
         if index:
@@ -58,7 +58,7 @@ class RefLog:
         return moves.head(index - 1) if index else None
 
     def first(self, name: str) -> int | None:
-        """When the first branch of that name was created."""
+        """Returns the time when the first branch of that name was created."""
         below = self._parent.first(name) if self._parent else None
         if below is not None:
             return below
@@ -75,7 +75,7 @@ class RefLog:
         return (moves.time(len(moves) - 1), moves.head(len(moves) - 1)) if len(moves) else None
 
     def left_since(self, time: int) -> set[str]:
-        """The heads that any branch had at that time or later, whether it has them still or not."""
+        """Returns the heads that any branch had at that time or later, whether it still has them or not."""
         found = self._parent.left_since(time) if self._parent is not None else set()
         for moves in self._moves.values():
             first = bisect_right(range(len(moves)), time, key=moves.time)

@@ -1,7 +1,6 @@
-"""A repository's refs as a part of its journal's state, and how a checkpoint keeps them.
+"""A repository's refs as a part of its journal's state, and how a checkpoint stores them.
 
-`refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` say what each event does to it.
-"""
+`refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` have what each event does to it."""
 
 from typing import Any, ClassVar
 
@@ -95,7 +94,7 @@ def dump_refs(refs: RefsState) -> "DumpedRefs":
 
 
 def load_refs(refs: RefsState, dumped: msgspec.Raw) -> None:
-    """REQUIRES: the state is empty."""
+    """Loads a checkpoint into the state. REQUIRES: the state is empty."""
     state = _decoder.decode(dumped)
     refs.commit_table.load(state.commits)
     for name, commit_id in state.tags:

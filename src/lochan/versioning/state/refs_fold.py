@@ -95,7 +95,7 @@ def _committed(refs: RefsState, event: Committed, at: EventPosition) -> str:
 
 
 def _without(refs: RefsState, layers: Layers, event: Committed) -> Layers:
-    """S4."""
+    """Returns the layers without those below the seal, with the leftovers in their place (S4)."""
     left = primary_runs(event.leftovers)
     if refs.rules.leftovers_lie_below_later_writes():
         return layers.drop_below(event.seal, left)
@@ -143,8 +143,8 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
 
 
 def _is_linear(refs: RefsState, event: Moved) -> bool:
-    """Whether every commit between the histories of the head before and of the head after has one parent. Behind the
-    head before, only first parents are followed: what lies on a side there counts as new."""
+    """Returns whether every commit between the histories of the head before and of the head after has one parent.
+    Behind the head before, only first parents are followed, so commits on a side branch there count as new."""
     new = {commit.id: commit for commit in event.commits}
     before, after = refs.recorded(event.source), new.get(event.target) or refs.recorded(event.target)
     at, behind = event.target, event.source
@@ -161,7 +161,7 @@ def _is_linear(refs: RefsState, event: Moved) -> bool:
 
 
 def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None:
-    """S8."""
+    """Checks that a workspace may be committed by this move (S8)."""
     if not event.workspace:
         return
     workspace = refs.workspaces.get(event.workspace)
@@ -181,7 +181,7 @@ def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None
 
 
 def _turned(refs: RefsState, event: Turned, at: EventPosition) -> int:
-    """Returns how many requests are in front."""
+    """Puts the request into the queue, or renews it. Returns how many requests are in front of it."""
     branch = refs.branch(event.branch)
     entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
     place = next((at for at, turn in enumerate(branch.turns) if turn.request == event.request), len(branch.turns))

@@ -1,5 +1,5 @@
 """The state of a repository's refs: branches with their staging, tags, the commits they name, and everything else its
-journal folds to. How the state is read, and the steps that several events share."""
+journal folds to. This module has the reads of the state, and the steps that several events share."""
 
 from collections.abc import Callable, Iterable
 from typing import ClassVar
@@ -27,7 +27,7 @@ _BRANCH = "branch "  # a name for `RecordNames`
 
 
 class NotYourTurn(ConcurrentCommit):
-    """Others have waited longer to move this branch."""
+    """Other requests have waited longer to move this branch."""
 
 
 class Busy(Conflict):
@@ -59,20 +59,21 @@ class RefsState(FoldTables):
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
-        """Raises NotFound, and Gone if the commit has expired."""
+        """Returns the commit. Raises NotFound, and Gone if it has expired."""
         found = self.recorded(id)
         self.check_live(found)
         return found
 
     def recorded(self, id: str) -> Commit:
-        """The commit, expired or not, for walks through the history. Raises NotFound."""
+        """Returns the commit, expired or not, for walks through the history. Raises NotFound."""
         found = self.commit_table.get(id)
         if found is None:
             raise NotFound(f"no commit {id}")
         return found
 
     def live_parents(self, commit: Commit, *, first_parent: bool = False) -> list[Commit]:
-        """Its parents; in place of an expired one, the nearest ancestors that are not."""
+        """Returns the commit's parents. An expired parent is replaced by its nearest ancestors that have not
+        expired."""
         found: dict[str, Commit] = {}
         queue = [*reversed(commit.parents[:1] if first_parent else commit.parents)]
         seen: set[str] = set()
@@ -87,8 +88,8 @@ class RefsState(FoldTables):
         return list(found.values())
 
     def check_live(self, commit: Commit) -> None:
-        """Raises Gone if the commit has expired, and its files may be gone. One that no event has recorded yet, such as
-        that of what is staged, has not."""
+        """Raises Gone if the commit has expired, because its files may be gone. A commit that no event has recorded
+        yet, such as that of staged changes, has not expired."""
         if self.collection.any_expired and self.collection.has_expired(commit.id):
             raise Gone(f"commit {commit.id[:12]} has expired", hint="its objects are no longer kept")
 
@@ -111,11 +112,11 @@ class RefsState(FoldTables):
         return sorted(found, key=lambda each: each.name.encode())
 
     def tags(self, prefix: str = "", after: str = "") -> list[tuple[str, str]]:
-        """Likewise."""
+        """Returns the tags whose names begin with the prefix and come after `after`, in order."""
         return sorted(each for each in self.tag_table.items() if each[0] > after and each[0].startswith(prefix))
 
     def names(self) -> list[str]:
-        """The names of all branches and tags."""
+        """Returns the names of all branches and tags."""
         return [*self.branch_names(), *self.tag_names()]
 
     def branch_names(self) -> list[str]:
@@ -125,11 +126,11 @@ class RefsState(FoldTables):
         return [name for name, _ in self.tag_table.items()]
 
     def deleted_names(self) -> list[str]:
-        """The names of branches that can be restored."""
+        """Returns the names of branches that can be restored."""
         return [name for (name, _), _ in self.deleted_table.items()]
 
     def deleted(self, name: str) -> list[BranchState]:
-        """Deleted branches of that name that can be restored, the last one first."""
+        """Returns the deleted branches of that name that can be restored, the last one first."""
         found = (branch for (of, _), branch in self.deleted_table.items() if of == name)
         return sorted(found, key=lambda b: (record_of(b.incarnation), b.incarnation), reverse=True)
 
@@ -138,8 +139,8 @@ class RefsState(FoldTables):
         return self.kind_table.get("") or FILES
 
     def has_brought(self, id: str) -> bool:
-        """For a pool's commit: whether it was made from commits that are not its parents, and may hold their objects.
-        All other commits hold objects of their parents and new ones."""
+        """Returns, for a pool's commit, whether it was made from commits that are not its parents, and may hold their
+        objects. All other commits hold only objects of their parents and new ones."""
         return id in self.brought_table
 
     def commits_with(self, prefix: str) -> list[str]:
@@ -151,7 +152,7 @@ class RefsState(FoldTables):
         self.branch_table.put(name, msgspec.structs.replace(branch, layers=change(branch.layers)))
 
     def move(self, branch: BranchState, head: str, layers: Layers, at: EventPosition) -> None:
-        """S1: any head move, reset, restore, stash push or pop removes the branch's seals."""
+        """Moves the head. Any head move, reset, restore, stash push or pop removes the branch's seals (S1)."""
         layers = layers.unsealed() if self.rules.head_moves_remove_seals() else layers
         self.point(msgspec.structs.replace(branch, head=head, layers=layers), at)
 
@@ -187,8 +188,8 @@ class RefsState(FoldTables):
             self.commit_table.put(id, commit)
 
     def keep_inputs(self, commit: str, committed: Layers) -> None:
-        """Runs whose changes nothing else tells: the commit's tree can be made again while they are there, so they are
-        kept as long as it is."""
+        """Keeps the runs that alone hold some of the changes: the commit's tree can be made again from them, so they
+        are kept as long as the commit."""
         runs = tuple(run for run in committed.runs if run.primary)
         if runs:
             self.input_table.put(commit, runs)

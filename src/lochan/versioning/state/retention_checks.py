@@ -1,4 +1,4 @@
-"""What is wrong with retention rules in themselves: they contradict each other, are never used, or keep nothing."""
+"""Finds mistakes in retention rules themselves: rules that contradict each other, are never used, or keep nothing."""
 
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ WILD = frozenset("*?[")
 
 
 def check_retention(event: RetentionSet) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for rules with a mistake."""
     if event.undo_days < 0:
         raise Invalid("a deleted branch cannot be kept for less than no time", hint="say 0 or more days")
     _check_keeps(event.rules)

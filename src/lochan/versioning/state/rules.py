@@ -1,6 +1,5 @@
 """The rules that the fold of a repository and its writers enforce, one method each, so that a test can remove one and
-see what breaks. The letters are those of docs/design.
-"""
+see what breaks. The letters are those of docs/design."""
 
 
 class RefsRules:
@@ -13,7 +12,7 @@ class RefsRules:
         return True
 
     def turns_are_kept(self) -> bool:
-        """S1. Nothing is lost without it; a commit may starve."""
+        """S1. Without this rule nothing is lost, but a commit may starve."""
         return True
 
     def compaction_needs_its_inputs(self) -> bool:
@@ -29,7 +28,7 @@ class RefsRules:
         return True
 
     def moves_spare_staged_paths(self) -> bool:
-        """S5. A staged entry or tombstone would hide what the move brought."""
+        """S5. A staged entry or tombstone would hide what the move added."""
         return True
 
     def merges_need_a_clean_branch(self) -> bool:
@@ -45,8 +44,8 @@ class RefsRules:
         return True
 
     def moves_need_their_incarnation(self) -> bool:
-        """S6. A branch that was made again can have the same head. Its staging counts from the start, so that what is
-        staged there would not look new to a move that has looked at the staging of the branch before."""
+        """S6. A branch that was made again can have the same head. Its staging positions start over, so changes staged
+        there would not look new to a move that has looked at the staging of the earlier branch."""
         return True
 
     def workspace_commits_need_its_last_event(self) -> bool:
@@ -62,7 +61,7 @@ class RefsRules:
         return True
 
     def workspaces_merge_against_their_fork(self) -> bool:
-        """S8. Compared with the head, a path that somebody changed since would be overwritten."""
+        """S8. If it were compared with the head, a path that was changed since would be overwritten."""
         return True
 
     def pops_need_a_clean_branch(self) -> bool:
@@ -70,7 +69,7 @@ class RefsRules:
         return True
 
     def pops_need_their_head(self) -> bool:
-        """S9. Whether the head has changed a stashed path was tested for one head."""
+        """S9. The check whether the head has changed a stashed path was made for one head."""
         return True
 
     def stashes_take_the_staging_along(self) -> bool:
@@ -86,7 +85,8 @@ class RefsRules:
         return True
 
     def closed_repositories_stay_closed(self) -> bool:
-        """G9. A writer that had a repository open when it was deleted would add to it, perhaps after its files went."""
+        """G9. A writer that had a repository open when it was deleted would add to it, perhaps after its files were
+        deleted."""
         return True
 
     def aliases_need_their_tables(self) -> bool:

@@ -1,4 +1,4 @@
-"""The queries that users keep under names: a part of the state of the lake's journal."""
+"""The queries that users save under names: a part of the state of the lake's journal."""
 
 from typing import ClassVar
 
@@ -32,7 +32,7 @@ class SavedQueries(FoldTables, StatePart):
         self._queries: FoldTable[tuple[str, str], SavedQuery] = FoldTable()
 
     def of_user(self, user: str) -> list[SavedQuery]:
-        """By name."""
+        """Returns the user's queries, sorted by name."""
         return sorted((each for key, each in self._queries.items() if key[0] == user), key=lambda each: each.name)
 
     def apply(self, event: QuerySaved | QueryDeleted, at: EventPosition) -> int:
@@ -46,7 +46,7 @@ class SavedQueries(FoldTables, StatePart):
         return at.number
 
     def check_room(self, user: str, name: str) -> None:
-        """Raises Refused if the user has too many to keep one more."""
+        """Raises Refused if the user has too many queries to save one more."""
         if self._queries.get((user, name)) is None and len(self.of_user(user)) >= QUERIES_MAX:
             raise Refused(f"{QUERIES_MAX} queries are the most that one user keeps", hint="delete some that are old")
 
@@ -59,7 +59,7 @@ class SavedQueries(FoldTables, StatePart):
 
 
 def check_query(name: str, text: str) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for a name or a text that cannot be saved."""
     if not name.strip() or len(name) > NAME_LENGTH_MAX or not name.isprintable():
         raise Invalid(
             f"{name[:40]!r} cannot be the name of a query", hint=f"1 to {NAME_LENGTH_MAX} printable characters"

@@ -1,5 +1,5 @@
-"""Subscriptions to events: a part of the state of the lake's journal. How far each of them is, is in a file beside it:
-progress that was an event would itself have to be sent."""
+"""Subscriptions to events: a part of the state of the lake's journal. The progress of each is in a file beside it,
+because progress that was an event would itself have to be sent."""
 
 from typing import ClassVar
 
@@ -38,11 +38,11 @@ class Subscriptions(FoldTables, StatePart):
         self._all: FoldTable[str, SubscriptionState] = FoldTable()
 
     def all(self) -> list[SubscriptionState]:
-        """The oldest first."""
+        """Returns the subscriptions, the oldest first."""
         return sorted((each for _, each in self._all.items()), key=lambda each: (each.time, each.id))
 
     def need(self, id: str) -> SubscriptionState:
-        """Raises NotFound."""
+        """Returns the subscription. Raises NotFound."""
         found = self._all.get(id)
         if found is None:
             raise NotFound(f"no subscription {id!r}", hint="`lochan subscription list` shows those there are")
@@ -76,7 +76,7 @@ class Subscriptions(FoldTables, StatePart):
         return at.number
 
     def check_room(self, owner: str) -> None:
-        """Raises Refused if there are too many for one more."""
+        """Raises Refused if the lake or the owner has too many subscriptions to add one more."""
         found = self.all()
         if len(found) >= OF_LAKE_MAX:
             raise Refused(f"{OF_LAKE_MAX} subscriptions are the most that a lake has", hint="delete some of them")

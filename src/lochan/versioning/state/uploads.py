@@ -21,7 +21,7 @@ class UploadPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OpenUpload(msgspec.Struct, frozen=True):
-    """Without its parts: there may be 10,000. They are looked up by number."""
+    """An open upload without its parts, of which there may be 10,000. They are looked up by number."""
 
     opened: UploadOpened
     user: str
@@ -42,7 +42,7 @@ class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Uploads(FoldTables):
-    """Putting a part costs the same however many there are, so an upload is folded in linear time."""
+    """The open uploads. Putting a part costs the same however many there are, so an upload is folded in linear time."""
 
     def __init__(self) -> None:
         self._by_id: FoldTable[str, OpenUpload] = FoldTable()
@@ -62,12 +62,12 @@ class Uploads(FoldTables):
         return self._parts.get((id, number))
 
     def parts(self, id: str) -> list[UploadPart]:
-        """The parts by number."""
+        """Returns the parts, sorted by number."""
         found = (self._parts.get((id, number)) for number in _set_bits(self._numbers.get(id) or 0))
         return [part for part in found if part is not None]
 
     def all(self) -> list[OpenUpload]:
-        """By path, then in the order in which they were opened, as S3 lists them."""
+        """Returns the uploads by path, then in the order in which they were opened, as S3 lists them."""
         found = (upload for _, upload in self._by_id.items())
         return sorted(found, key=lambda each: (each.opened.path.encode(), each.time, each.id))
 

@@ -1,4 +1,4 @@
-"""Workspaces: open ones with their staged changes, closed ones with what became of them (S8)."""
+"""Workspaces: open ones with their staged changes, and closed ones with how they ended (S8)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,7 +19,7 @@ _RATIO = 2  # between neighbouring pieces, as in `staging.inline`: each path is 
 
 
 class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
-    """Plain files of a workspace that something newer hides: by path, the stamp of the hidden file.
+    """Plain files of a workspace that are hidden by something newer: the stamp of the hidden file, by path.
 
         delete, overwrite or revert of a path with a file ──▶ hidden[path] = the file's stamp
 
@@ -30,7 +30,7 @@ class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
     pieces: tuple[dict[str, str], ...] = ()  # the oldest first, each more than twice the size of the next
 
     def get(self, path: str) -> str | None:
-        """The stamp of the hidden file at this path, if there is one."""
+        """Returns the stamp of the hidden file at this path, if there is one."""
         for piece in reversed(self.pieces):
             found = piece.get(path)
             if found is not None:
@@ -56,7 +56,7 @@ class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def __len__(self) -> int:
-        """An upper bound for the number of paths: one that is in several pieces counts in each."""
+        """Returns an upper bound for the number of paths: one that is in several pieces counts in each."""
         return sum(map(len, self.pieces))
 
     def __iter__(self) -> Iterator[str]:
@@ -67,8 +67,9 @@ NO_FILES = HiddenFiles()
 
 
 def file_stamp(stat: Stat) -> str:
-    """Distinguishes one file at a path from the next one. The time is part of it, because a file that is written again
-    with the same bytes keeps its ETag in a bucket. Stamps are stored on disk, in events and checkpoints."""
+    """Returns a stamp that distinguishes one file at a path from the next one. The time is part of it, because a file
+    that is written again with the same bytes keeps its ETag in a bucket. Stamps are stored on disk, in events and
+    checkpoints."""
     return f"{int(stat.modified * 1e6)}:{stat.size}:{stat.etag.removeprefix('W/').strip(chr(34))}"
 
 
@@ -88,7 +89,7 @@ class WorkspaceState(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> str:
-        """Its name for reading and writing."""
+        """The workspace's name for reading and writing."""
         return f"{self.branch}+{self.id}"
 
 
@@ -121,7 +122,7 @@ class Workspaces(FoldTables):
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def get(self, id: str) -> WorkspaceState:
-        """Raises Refused if the workspace is closed, and NotFound if there never was one."""
+        """Returns the workspace. Raises Refused if it is closed, and NotFound if it never existed."""
         found = self._open.get(id)
         if found is not None:
             return found
