@@ -1,4 +1,4 @@
-"""What a lake is made of, checked and made again: whatever is derived can be computed from what is primary.
+"""Checks the files of a lake, and makes them again: every derived file can be computed from the primary ones.
 
 findings       what was found wrong with a file, and what can be done about it
 journal_walk   the records of a journal, read from its files and checked link by link

@@ -3,11 +3,12 @@
     the lake's journal, up to m ─▶ each repository that it names, at its own number n:
         what the state at n names, then the journal up to n ─▶ … ─▶ the lake's journal up to m ─▶ backup.json
 
-Journal numbers make it consistent: a backup is what the journals say up to the numbers in `backup.json`, which is
+Journal numbers make it consistent: a backup is the state of the journals at the numbers in `backup.json`, which is
 written last and replaced as a whole. So a copy that broke off leaves the one before it as it was. While a repository is
 copied, an event holds all of its files open against garbage collection: a plan made since lists none of them.
 
-A backup has the files of a lake under the same names, but no `lake.json`: nobody opens it, or writes to it, by mistake.
+A backup has the files of a lake under the same names, but no `lake.json`, so that it is not opened or written to by
+mistake.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class JournalEnd(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Stored as `backup.json`; fields may only be added."""
+    """The manifest of a backup. Stored as `backup.json`; fields may only be added."""
 
     format: int = VERSION
     lake: str  # its id
@@ -70,7 +71,8 @@ class Backup:
         self._before: BackupManifest | None = None
 
     async def run(self) -> tuple[BackupManifest, LakeCopy]:
-        """Raises Refused for a place that holds something else, Corrupt, DiskFull."""
+        """Copies the lake, and writes the manifest last. Raises Refused for a place that holds something else, Corrupt,
+        or DiskFull."""
         lake = self._lake
         started = lake.clock.wall()
         self._before = await check_target(self._target, lake)
@@ -120,8 +122,8 @@ class Backup:
 
     # --- holding files against garbage collection ---------------------------------------------------------------------
     async def _hold(self, journal: Journal, repository: Repository) -> str:
-        """The id of what is held open. Empty: the repository is read-only or deleted. Its files go away if somebody
-        collects garbage there meanwhile, and then they are missing in the result."""
+        """Holds all files of the repository open, and returns the id. Returns an empty id if the repository is
+        read-only or deleted. Its files may then be collected meanwhile, and are listed as lost in the result."""
         from lochan.journal.group import AppendRequest
 
         lake = self._lake
@@ -166,7 +168,7 @@ class Backup:
     async def _records(
         self, journal: Journal, after: int, digest: bytes, end: JournalEnd, before: JournalEnd | None
     ) -> AsyncIterator[SealedRecord]:
-        """Up to the end. Raises Refused if the lake's history is another one than the backup's."""
+        """Yields the records up to the end. Raises Refused if the lake's history differs from the backup's."""
         number = after
         if number >= end.number:
             return
@@ -188,7 +190,7 @@ HELD = "backup"
 
 
 async def abandon_held(lake: Lake, repository: str, actor: Actor) -> None:
-    """Gives up what backups hold open in a repository."""
+    """Abandons what backups hold open in a repository."""
     from lochan.journal.group import AppendRequest
 
     journal = await lake.journal(repository)
@@ -203,7 +205,8 @@ async def abandon_held(lake: Lake, repository: str, actor: Actor) -> None:
 
 
 async def check_target(target: Store, lake: Lake) -> BackupManifest | None:
-    """What the last backup there says; None: there is none yet. Raises Refused if the place holds something else."""
+    """Returns the manifest of the last backup there, or None if there is none yet. Raises Refused if the place holds
+    something else."""
     if target.url.rstrip("/") == lake.url.rstrip("/"):
         raise Refused("a lake cannot be backed up into itself", hint="name another folder or bucket")
     try:
@@ -228,7 +231,7 @@ async def check_target(target: Store, lake: Lake) -> BackupManifest | None:
 
 
 async def _check_unfinished(target: Store, lake: Lake) -> None:
-    """A place without a manifest is empty, or has what a first backup of this lake has left."""
+    """Raises Refused if a place without a manifest holds anything but the remains of a first backup of this lake."""
     ids = {each.id for each in await lake.repositories()} | {"_lake"}
     first = await anext(aiter(target.list("")), None)
     if first is not None and first.path.partition("/")[0] not in ids:
@@ -238,7 +241,7 @@ async def _check_unfinished(target: Store, lake: Lake) -> None:
 
 
 async def read_manifest(target: Store) -> BackupManifest:
-    """Raises NotFound, Corrupt, FutureFormat."""
+    """Returns the manifest. Raises NotFound, Corrupt or FutureFormat."""
     what = f"{target.url}/{MANIFEST}"
 
     def decode(data: bytes) -> BackupManifest:
@@ -251,7 +254,7 @@ async def read_manifest(target: Store) -> BackupManifest:
 
 
 def _snapshot(state: State) -> State:
-    """The state as it is now: the journal's own goes on."""
+    """Returns a copy of the state as it is now. The journal's own state keeps changing."""
     return state.schema.restore(state.checkpoint())
 
 

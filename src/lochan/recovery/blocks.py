@@ -1,8 +1,7 @@
-"""Which bytes the entries of a repository need, against the files that the store has.
+"""Compares the bytes that the entries of a repository need with the files that the store has.
 
-Entries come batch by batch. Only blocks in the lake itself are looked at: files outside it belong to others, and may
-change; whoever reads them is told.
-"""
+Entries come batch by batch. Only blocks in the lake itself are checked. Files outside it belong to others and may
+change; a read of such a file reports that."""
 
 from __future__ import annotations
 
@@ -39,10 +38,10 @@ class BlockDamage(NamedTuple):
 
 
 class BlockListCheck:
-    """`aliases` say where the bytes of an address are today."""
+    """Checks blocks against a listing. `aliases` have the places where the bytes of an address are now."""
 
     def __init__(self, files: pa.Table, aliases: Aliases) -> None:
-        """`files` have `path` and `size`."""
+        """`files` has the columns `path` and `size`."""
         self._files = files["path"].combine_chunks()
         self._sizes = files["size"].combine_chunks()
         self._aliases = aliases
@@ -83,7 +82,7 @@ class BlockListCheck:
 
 
 def blocks_of(entries: pa.RecordBatch) -> pa.Table:
-    """The blocks in the lake, without tombstones' and those of files outside."""
+    """Returns the blocks in the lake, without those of tombstones and of files outside it."""
     column = entries.column("blocks")
     flat = pc.list_flatten(column)
     paths = entries.column("path").take(pc.list_parent_indices(column))
@@ -99,7 +98,7 @@ def table_of_blocks(blocks: Iterable[Block], path: str = "") -> pa.Table:
 
 
 def resolve_aliases(blocks: pa.Table, aliases: Aliases) -> pa.Table:
-    """With the places that they are read from."""
+    """Returns the blocks with the places that they are read from."""
     if not len(aliases) or not len(blocks):
         return blocks
     found = resolve(blocks.combine_chunks(), aliases.table)
@@ -107,13 +106,13 @@ def resolve_aliases(blocks: pa.Table, aliases: Aliases) -> pa.Table:
 
 
 async def check_bytes(store: Store, blocks: pa.Table) -> list[BlockDamage]:
-    """Reads each file once, and hashes its blocks. REQUIRES: sorted by address and offset."""
+    """Reads each file once, and hashes its blocks. REQUIRES: the blocks are sorted by address and offset."""
     found = [await check_file(store, each) for each in by_address(blocks)]
     return [each for each in found if each is not None]
 
 
 def by_address(blocks: pa.Table) -> Iterator[pa.Table]:
-    """The blocks of one file after the other. REQUIRES: sorted by address."""
+    """Yields the blocks of one file after the other. REQUIRES: they are sorted by address."""
     if not len(blocks):
         return
     addresses = blocks["address"].combine_chunks()
@@ -123,7 +122,7 @@ def by_address(blocks: pa.Table) -> Iterator[pa.Table]:
 
 
 def check_blocks(data: bytes, blocks: pa.Table) -> str:
-    """What is wrong with the bytes of one file; empty: nothing."""
+    """Returns what is wrong with the bytes of one file, or an empty text."""
     for row in blocks.to_pylist():
         start, stop = row["offset"], row["offset"] + row["size"]
         if stop > len(data):
@@ -134,7 +133,7 @@ def check_blocks(data: bytes, blocks: pa.Table) -> str:
 
 
 async def check_file(store: Store, blocks: pa.Table) -> BlockDamage | None:
-    """All blocks of one file. Each wrong block is read a second time before it counts as damaged."""
+    """Checks all blocks of one file. A wrong block is read a second time before it counts as damaged."""
     rows = blocks.to_pylist()
     for row in rows:
         address, start, stop = row["address"], row["offset"], row["offset"] + row["size"]

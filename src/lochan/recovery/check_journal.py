@@ -1,4 +1,5 @@
-"""The files of one journal: records, segments, checkpoints. What can be folded is compared with what was kept of it."""
+"""Checks the files of one journal: records, segments and checkpoints. What is folded from the records is compared with
+the stored checkpoints."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _LAKE = "_lake"  # whose own journal is empty in a lake without repositories
 
 
 class JournalCheck:
-    """`name` is that of the repository in findings. `is_mirror`: the journal itself is in a database, and what is here
-    may be behind."""
+    """`name` is that of the repository in findings. With `is_mirror`, the journal itself is in a database, and its copy
+    in the store may be behind."""
 
     def __init__(
         self, store: Store, journal: str, name: str, parts: tuple[type[StatePart], ...], *, is_mirror: bool
@@ -33,7 +34,7 @@ class JournalCheck:
         self._is_mirror = is_mirror
 
     async def fold(self) -> tuple[FoldedJournal | None, list[Finding]]:
-        """None: a newer Lochan has written it."""
+        """Returns the folded journal and the findings. The journal is None if a newer Lochan has written it."""
         files = await list_journal(self._store, self._journal)
         try:
             folded = await fold_journal(self._store, self._journal, self._parts, files)
@@ -72,7 +73,7 @@ class JournalCheck:
         return self._finding("checkpoint-damaged" if unreadable else "checkpoint-differs", found.path, found.reason)
 
     async def _after(self, number: int, path: str, files: JournalFiles) -> AsyncIterator[Finding]:
-        """Files behind the place where the chain breaks: whether each is whole in itself."""
+        """Checks whether each file behind the place where the chain breaks is intact in itself."""
         for group in files.segments:
             own = segment_path(self._journal, group)
             if group * GROUP >= number and own != path:
@@ -96,7 +97,8 @@ class JournalCheck:
         return ""
 
     async def _superseded(self, files: JournalFiles) -> AsyncIterator[Finding]:
-        """Slots of a group that is packed: a trimmer deletes them, and a late write in one is no record (J4, J5)."""
+        """Checks the slots of groups that are packed: a trimmer deletes them, and a late write in one is not a record
+        (J4, J5)."""
         by_group: dict[int, list[int]] = {}
         for slot in files.slots:
             if slot // GROUP in files.segments:

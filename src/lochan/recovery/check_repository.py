@@ -1,4 +1,4 @@
-"""One repository: its journal, and everything that its state names."""
+"""Checks one repository: its journal, and everything that its state names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RepositoryCheck:
         if self.folded is None or not self.folded.state.number:
             return self.findings
         refs = self.folded.state.of(Refs)
-        # The state first, then the listing: whatever the state names was written before it was named.
+        # The state comes first, then the listing: every file that the state names was written before it was named.
         listed = await ListedFiles.listed(self._store, f"{id}/")
         self.files, self.bytes = len(listed), pc.sum(listed.table["size"]).as_py() or 0
         self._aliases, damaged = await read_aliases(self._store, id, refs)
@@ -116,7 +116,7 @@ class RepositoryCheck:
             self._add(kind, f"{id}/{damage.file}", detail + self.affected(damage))
 
     def affected(self, damage: FileDamage) -> str:
-        """Which paths of which commits or branches cannot be read without the file."""
+        """Returns which paths of which commits or branches cannot be read without the file."""
         assert self.folded is not None and self.live is not None
         refs = self.folded.state.of(Refs)
         if damage.kind == "run":
@@ -133,7 +133,8 @@ class RepositoryCheck:
 
     # --- data ---------------------------------------------------------------------------------------------------------
     async def _confirmed(self, blocks: BlockListCheck) -> list[BlockDamage]:
-        """A listing may be stale (F-S8), so what it misses is asked for by name."""
+        """Returns the damage that is real. A listing may be stale (F-S8), so the files that it lacks are looked up by
+        name."""
         found = []
         for damage in blocks.damaged.values():
             try:
@@ -193,7 +194,8 @@ class RepositoryCheck:
             self._add("upload-open", path, f"upload {upload.id}")
 
     def _check_unnamed(self, listed: ListedFiles, refs: Refs) -> None:
-        """Only files that were minted before the state: others are being written just now."""
+        """Reports trees and runs that nothing names. Only files that were minted before the state count: others may be
+        in the middle of being written."""
         assert self.live is not None
         metadata = pa.array([f"{self.repository.id}/{file}" for file in self.live.files], pa.string())
         paths = listed.table["path"]
@@ -209,7 +211,7 @@ class RepositoryCheck:
 
 
 def decode_report(data: bytes, path: str, plan: int) -> SweepReport:
-    """Raises Corrupt if it is not that of this plan."""
+    """Returns the report. Raises Corrupt if it is not that of this plan."""
     report = json_file.convert(json_file.unseal(data, path, ""), SweepReport, path, "")
     if report.plan != plan:
         raise Corrupt(f"{path} is the report of plan {report.plan}: another file is in its place")

@@ -1,8 +1,7 @@
 """Copies what a state names, and the journal that leads to it, from one store to another.
 
-Files are written once and never change, so one that is there with the same size is not copied again. What is copied is
-checked against its hash where it has one, and read back.
-"""
+Files are written once and never change, so a file that the target has with the same size is not copied again. A copy is
+checked against the file's hash if it has one, and read back."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ class LakeCopy:
 
     # --- files --------------------------------------------------------------------------------------------------------
     async def copy_repository(self, repository: str, refs: Refs) -> LiveSet:
-        """Everything that the state names. Raises Gone if a file went away meanwhile."""
+        """Copies everything that the state names. Raises Gone if a file was deleted meanwhile."""
         live = await live_set(self._source, repository, refs)
         self.totals.lost += [(f"{repository}/{each.file}", each.what) for each in live.damaged]
         files = {f"{repository}/{each}" for each in live.files}
@@ -79,7 +78,7 @@ class LakeCopy:
         await map_concurrently(self.copy_file, paths, _AT_ONCE)
 
     async def copy_file(self, path: str) -> None:
-        """Raises Corrupt if the copy reads differently."""
+        """Copies one file, and notes it as lost if it is gone. Raises Corrupt if the copy reads differently."""
         try:
             data = await self._source.get(path)
         except NotFound:
@@ -113,7 +112,7 @@ class LakeCopy:
             return
         wrong = check_blocks(data, blocks)
         if wrong:
-            # Not twice the same wrong bytes: perhaps they were changed on the way.
+            # Two reads gave different wrong bytes: perhaps they were changed on the way.
             data = await self._source.get(path)
             wrong = check_blocks(data, blocks)
         if wrong:
@@ -133,7 +132,7 @@ class LakeCopy:
 
     # --- journals -----------------------------------------------------------------------------------------------------
     async def packed_upto(self, journal: str) -> tuple[int, bytes]:
-        """The last record of the segments that the target has, and its digest."""
+        """Returns the last record of the segments that the target has, and its digest."""
         files = await list_journal(self._target, journal)
         groups = 0
         while groups < len(files.segments) and files.segments[groups] == groups:
@@ -145,8 +144,8 @@ class LakeCopy:
         return groups * GROUP - 1, frame.digest(last)
 
     async def copy_journal(self, journal: str, records: AsyncIterator[SealedRecord], known: int = 0) -> None:
-        """REQUIRES: they are in order, checked, and begin with the first of a group. Full groups become segments.
-        `known`: up to this number the target has these very records."""
+        """Copies records. Full groups become segments. REQUIRES: the records are in order, checked, and begin with the
+        first of a group. Up to the number `known` the target has exactly these records."""
         slots = set((await list_journal(self._target, journal)).slots)
         group: list[SealedRecord] = []
         async for sealed in records:
@@ -169,6 +168,6 @@ class LakeCopy:
 
 
 def _sizes(paths: pa.Array, files: ListedFiles) -> pa.Array:
-    """Null for a file that is not there."""
+    """Returns the sizes of the paths, or null for a file that does not exist."""
     at = pc.index_in(paths, value_set=files.table["path"].combine_chunks())
     return files.table["size"].combine_chunks().take(at)

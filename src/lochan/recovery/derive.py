@@ -1,9 +1,8 @@
-"""Carries recipes out. What they make is written to a scratch store, and read from there before the lake: a file that
-is damaged in the lake never gets into one that is made from it.
+"""Carries out recipes. What they make is written to a scratch store, and read from there before the lake, so a damaged
+file of the lake is never used to make another one.
 
-A result counts only if it has the very name that the event gave it. Names are hashes of contents, so it is the same
-tree. A run's name is no hash, so its size, its count and its first and last path are compared instead.
-"""
+A result counts only if it has exactly the name that the event gave it. Names are hashes of contents, so it is the same
+tree. A run's name is not a hash, so its size, its count and its first and last path are compared instead."""
 
 from __future__ import annotations
 
@@ -44,11 +43,11 @@ from lochan.versioning.workspaces.selection import fits
 
 
 class CannotDerive(LochanError):
-    """Its message says why a file cannot be made again."""
+    """A file cannot be made again, for the reason in the message."""
 
 
 class Deriver:
-    """For one repository."""
+    """Carries out recipes of one repository."""
 
     def __init__(self, store: OverlayStore, repository: str, clock: Clock, *, is_pool: bool) -> None:
         self._store = store
@@ -56,12 +55,12 @@ class Deriver:
         self._clock = clock
         cut = POOLS if is_pool else STANDARD
         self.trees = Trees(store, repository, cut=cut)
-        # Older versions wrote every range as a whole: the name tells which way it was.
+        # Older versions wrote every range as a whole: the name shows which way it was.
         self._ways = (self.trees, Trees(store, repository, cut=cut, patches=NEVER))
         self._runs = Runs(store, repository, clock, Ids(), threads=self.trees.threads)
 
     async def derive(self, recipe: Recipe) -> None:
-        """Writes its files to the scratch store. Raises CannotDerive."""
+        """Writes the files of the recipe to the scratch store. Raises CannotDerive."""
         try:
             if isinstance(recipe, RunsRecipe):
                 await self._make_runs(recipe)
@@ -81,7 +80,8 @@ class Deriver:
         raise CannotDerive(_MISMATCH[type(recipe)])
 
     def _trees(self, recipe: TreeRecipe) -> AsyncIterator[Tree | None]:
-        """What it may have made: where an event leaves something open, each way is tried, and the name decides."""
+        """Yields the trees that the event may have made. If an event leaves something open, each possibility is tried,
+        and the name decides."""
         match recipe:
             case CommitRecipe():
                 return self._committed(recipe)
@@ -97,7 +97,7 @@ class Deriver:
         base = await self.trees.open(recipe.base)
         left = [(await self._runs.open(each)).batch.column("path") for each in recipe.leftovers]
         yield await self.trees.apply(base, self._changes(recipe, base, left), recipe.mint)
-        # Upkeep may have made it in advance, as the tree over these runs.
+        # Upkeep may have made the tree in advance, over these runs.
         tree, _ = await self.trees.overlay(base, self._changes(recipe, base, left), recipe.mint)
         yield tree
 
@@ -148,7 +148,7 @@ class Deriver:
 
 
 class _GivenIds(Ids):
-    """Ids that were drawn long ago."""
+    """Returns ids that were drawn long ago."""
 
     def __init__(self, refs: tuple[RunRef, ...]) -> None:
         super().__init__()

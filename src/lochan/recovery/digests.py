@@ -1,10 +1,10 @@
-"""The segments of a repository's journal, prepared for the fold, in order: by this process, or by others beside it.
+"""Prepares the segments of a repository's journal for the fold, in order, in this process or in others beside it.
 
     store ──▶ read ──▶ pool of processes: check, take apart ──▶ the fold, in order
 
 A process takes a few tenths of a second to start. Until the first one has, this one does the work.
 
-Only so many segments are under way at a time, so memory does not grow with the journal.
+The number of segments under way is limited, so memory does not grow with the journal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def in_this_process() -> DigestSource:
 
 @contextmanager
 def digest_pool(processes: int | None = None) -> Iterator[DigestSource]:
-    """By default one process for each processor: the fold takes a sixth of what they do."""
+    """Starts a pool of processes that prepare segments, by default one for each processor: the fold takes a sixth of
+    the time that they do."""
     count = processes or os.cpu_count() or 1
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         started = [pool.submit(is_loaded) for _ in range(count)]  # each makes the pool start another one
@@ -67,7 +68,8 @@ async def _digests(
     digest: Digest | None,
     ready: Callable[[], bool],
 ) -> AsyncIterator[SegmentDigest]:
-    """Ends early at a segment that is gone. While nobody else is ready, segments are prepared here. Raises Corrupt."""
+    """Yields the digests in order, and ends early at a segment that is gone. Until another process is ready, segments
+    are prepared here. Raises Corrupt."""
     ahead = _AHEAD * (os.cpu_count() or 1)
     waiting: deque[Future[bytes]] = deque()
     left = iter(groups)
@@ -95,7 +97,7 @@ Wave = Callable[[str, Sequence[tuple[int, str]], Sequence[int]], Awaitable[list[
 
 
 def in_waves(wave: Wave) -> DigestSource:
-    """For Spark: so many segments at a time."""
+    """Returns a source for Spark, which sends a fixed number of segments at a time."""
 
     async def source(store: Store, journal: str, groups: range, stops: Collection[int]) -> AsyncIterator[SegmentDigest]:
         for start in range(groups.start, groups.stop, _WAVE):

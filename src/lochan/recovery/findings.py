@@ -1,8 +1,7 @@
-"""What was found wrong with a file, in words that everybody understands: what it means, and what can be done.
+"""What was found wrong with a file, in words that every user understands: what it means, and what can be done.
 
 The table of kinds is the contract: scripts match on them, tests plant each of them, and the page for operators lists
-them. Kinds are only ever added.
-"""
+them. Kinds are only ever added."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Every file of a lake, checked: found damage is told by kind, path, what it means and what can be done.
+"""Checks every file of a lake. Damage is reported with its kind, its path, what it means and what can be done.
 
     lake.json ─▶ the lake's journal ─▶ each repository: journal ─▶ state ─▶ trees, runs, data ─▶ what is there besides
 
-Nothing needs to stop meanwhile. Nothing is changed, unless a repair is asked for: that replaces what is derived, and
-moves aside what it replaces.
+The lake can be used meanwhile. Nothing is changed without a repair, which replaces derived files and keeps a copy of
+each file that it replaces.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FsckTotals:
 
 
 class Fsck:
-    """`scratch` opens a store for files that a repair makes."""
+    """Checks a lake. `scratch` opens a store for files that a repair makes."""
 
     def __init__(self, store: Store, request: FsckRequest, scratch: Scratch, clock: Clock) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class Fsck:
         self.totals = FsckTotals()
 
     async def run(self) -> AsyncIterator[Finding]:
-        """Raises NotFound for a repository that the lake does not name."""
+        """Yields the findings. Raises NotFound for a repository that the lake does not name."""
         async for found in self._findings():
             self.totals.damaged += found.is_damage
             self.totals.repaired += bool(found.repaired)
@@ -188,7 +188,7 @@ class Fsck:
 
 
 def _check_key(data: bytes, path: str, others: dict[bytes, str]) -> None:
-    """Raises Corrupt. No two keys are the same: if they are, one was put in place of the other."""
+    """Raises Corrupt if two keys are the same: one was put in place of the other."""
     other = others.setdefault(key_file.decode(data, path), path)
     if other != path:
         raise Corrupt(f"{path} holds the same key as {other}: another file is in its place")
@@ -201,7 +201,8 @@ def _check_job(data: bytes, path: str) -> None:
 
 
 async def _folders(store: Store) -> AsyncIterator[str]:
-    """The first parts of all paths, each with its slash, by one listing each; a file at the top is its own."""
+    """Yields the first parts of all paths, each with its slash, with one listing for each. A file at the top is listed
+    by its own name."""
     after = ""
     while True:
         first = await anext(aiter(store.list("", after)), None)

@@ -2,8 +2,8 @@
 
     seg/0 ─▶ seg/1 ─▶ slot 512 ─▶ slot 513 ─▶ absent: the end, unless a later record is there
 
-A segment alone decides about its group (J5). The walk ends at the first record that is damaged, missing or no
-continuation of the one before: what comes after it cannot be known.
+A segment alone decides about its group (J5). The walk ends at the first record that is damaged, missing or does not
+continue the one before: what comes after it cannot be known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AT_ONCE = 32  # slots that are read in parallel
 
 
 class JournalDamage(Corrupt):
-    """Where the journal breaks off. Records before `number` are right."""
+    """The journal breaks off at record `number`. The records before it are intact."""
 
     def __init__(self, what: str, path: str, number: int, message: str, hint: str = "") -> None:
         super().__init__(message, hint=hint or "restore it from a copy of the lake; nothing was changed")
@@ -72,7 +72,7 @@ async def list_journal(store: Store, journal: str) -> JournalFiles:
 
 
 class JournalWalk:
-    """`files` may be stale: it only tells a gap from the end."""
+    """A walk through the records. `files` may be stale: it only distinguishes a gap from the end."""
 
     def __init__(self, store: Store, journal: str, files: JournalFiles) -> None:
         self._store = store
@@ -82,13 +82,13 @@ class JournalWalk:
         self.digest = GENESIS
 
     async def raw(self) -> AsyncIterator[list[bytes]]:
-        """The next records as they are stored, unchecked: those of a segment, or of some slots. The caller moves
-        `number` and `digest` on. Raises JournalDamage."""
+        """Yields the next records as they are stored, unchecked: those of a segment, or of some slots. The caller must
+        set `number` and `digest` to those of the last record. Raises JournalDamage."""
         while found := await self._next():
             yield found
 
     async def records(self) -> AsyncIterator[SealedRecord]:
-        """Raises JournalDamage, FutureFormat."""
+        """Yields the checked records. Raises JournalDamage or FutureFormat."""
         async for found in self.raw():
             for data in found:
                 sealed = self.checked(data)
@@ -96,7 +96,7 @@ class JournalWalk:
                 yield sealed
 
     def checked(self, data: bytes) -> SealedRecord:
-        """The record after `number`. Raises JournalDamage."""
+        """Returns the record after `number`. Raises JournalDamage if it is damaged or does not continue the chain."""
         number = self.number + 1
         path = self.path_of(number)
         try:
@@ -107,7 +107,7 @@ class JournalWalk:
         return sealed
 
     def path_of(self, number: int) -> str:
-        """The file that the record is in."""
+        """Returns the path of the file that the record is in."""
         if number // GROUP in self._files.segments:
             return segment_path(self._journal, number // GROUP)
         for first, last in self._files.batches:
@@ -131,7 +131,7 @@ class JournalWalk:
         return list(segment.records[at:])
 
     async def segment(self, group: int) -> Segment | None:
-        """Raises JournalDamage."""
+        """Returns the segment, or None if there is none. Raises JournalDamage."""
         path = segment_path(self._journal, group)
         try:
             found = await get_decoded(self._store, path, lambda data: segments.decode(data, path))
@@ -145,7 +145,7 @@ class JournalWalk:
         return found
 
     async def _slots(self, first: int) -> list[bytes]:
-        """As many as there are, up to the end of the group."""
+        """Returns the records of the slots that exist in sequence, up to the end of the group."""
         stop = min((first // GROUP + 1) * GROUP, first + _AT_ONCE)
         found = await asyncio.gather(*(self._slot(number) for number in range(first, stop)))
         return [data for at, data in enumerate(found) if data is not None and None not in found[:at]]

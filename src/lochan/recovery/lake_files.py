@@ -1,4 +1,4 @@
-"""Every file of a lake, from one listing, sorted by path and sorted out by name."""
+"""Every file of a lake, from one listing, sorted by path and classified by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCRUB = "_lake/scrub/"
 _ID = "[0-9A-Za-z]{27}"
 _NUMBER = r"\d{20}"
 
-# What Lochan writes, as patterns that every path matches completely.
+# Patterns of all paths that Lochan writes. Each path matches one of them completely.
 _LAKE = rf"""
 lake\.json
 _lake/keys/(secrets|address-tokens)
@@ -83,7 +83,7 @@ class ListedFiles:
         return len(self.table)
 
     def folders(self) -> list[str]:
-        """The first parts of all paths."""
+        """Returns the first parts of all paths."""
         first = pc.list_element(pc.split_pattern(self.table["path"], "/", max_splits=1), 0)
         return sorted(pc.unique(first).to_pylist())
 
@@ -92,7 +92,7 @@ class ListedFiles:
         return FolderFiles(folder, self.table.filter(pc.starts_with(column, f"{folder}/")))
 
     def foreign(self) -> pa.Table:
-        """What Lochan did not write."""
+        """Returns the files that Lochan did not write."""
         ours = pc.match_substring_regex(self.table["path"], f"^(?:{_OURS.pattern})$")
         return self.table.filter(pc.invert(ours))
 

@@ -1,8 +1,7 @@
-"""The metadata files that a repository's state names: each is read and checked, and so is everything it names in turn.
+"""Reads and checks the metadata files that a repository's state names, and all that they name in turn.
 
-A range that several trees share is read once. What a range or a run says about bytes is handed on batch by batch, so
-that memory does not grow with the number of entries.
-"""
+A range that several trees share is read once. The entries of ranges and runs are passed on batch by batch, so that
+memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -74,8 +73,8 @@ class LiveCheck:
         await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
 
     async def check_inputs(self, refs: Refs) -> None:
-        """Runs that commits were made from, and can be made again from. What they name need not be there any more; nor
-        need they themselves, where an older version has collected them."""
+        """Checks the runs that commits were made from, and can be made again from. What they name need not exist any
+        more, and they need not exist themselves, because an older version may have collected them."""
         runs = {run.file: run for _, runs in refs.input_table.items() for run in runs if run.file not in self.files}
         async with aclosing(map_ahead(self._check_run, runs.values(), _WIDTH)) as found:
             async for file, batch in found:
@@ -85,7 +84,8 @@ class LiveCheck:
                     self.files.add(file)
 
     async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
-        """And the bases of those that are patches: of their entries the patches tell which are needed."""
+        """Checks ranges, and the bases of those that are patches. Which entries of a base are needed depends on its
+        patches."""
         own = {each.file: each for each in sorted(ranges, key=_by_base) if each.file not in self._told}
         self._told |= own.keys()
         await self._each(self._check_range, own)
@@ -116,7 +116,8 @@ class LiveCheck:
         return ref.file, await self._read(ref.file, "range", lambda data: range.decode(data, ref, what))
 
     async def _check_patch(self, ref: RangeRef, base: RangeRef, what: str) -> pa.RecordBatch | None:
-        """All rows of the range. None: something is damaged; what is wrong with the base is told for its own file."""
+        """Returns all rows of the range, or None if something is damaged. Damage of the base is reported for the base
+        itself."""
         changes = await self._read(ref.file, "range", lambda data: patch.decode(data, ref, what))
         rows = None if changes is None else await self._base_rows(base)
         if rows is None or changes is None:
@@ -128,8 +129,8 @@ class LiveCheck:
         return None
 
     async def _base_rows(self, base: RangeRef) -> EntryRows | None:
-        """None: they cannot be read. Says nothing about damage, because the file is also checked by itself, maybe at
-        this moment."""
+        """Returns the rows of the base, or None if they cannot be read. It reports no damage, because the file is also
+        checked by itself, perhaps at this moment."""
         found = self._bases.get(base.file)
         if found is not None:
             return found
@@ -160,12 +161,12 @@ class LiveCheck:
 
 
 def _by_base(ref: RangeRef) -> str:
-    """Patches of one base together, so that it is read once for them."""
+    """Returns a sort key that puts patches of one base next to each other, so that it is read once for them."""
     return (ref.base or ref).file
 
 
 def decode_run(ref: RunRef, data: bytes, prefix: str) -> pa.RecordBatch:
-    """Raises Corrupt if it is not the run that this reference names."""
+    """Returns the rows of the run. Raises Corrupt if it is not the run that this reference names."""
     what = f"run {prefix}/{ref.file}"
     head = run.head(data, what).head
     if (head.count, head.tombstones, head.min, head.max) != (ref.count, ref.tombstones, ref.min_path, ref.max_path):

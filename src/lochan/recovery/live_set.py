@@ -1,5 +1,5 @@
-"""Everything that the state of a repository names: metadata files, and the blocks of bytes that they name in turn,
-where they are read from today."""
+"""Everything that the state of a repository names: metadata files, and the blocks that they name in turn, at the places
+where they are now read from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LiveSet(NamedTuple):
 
 
 async def live_set(store: Store, repository: str, refs: Refs) -> LiveSet:
-    """Takes about 200 bytes of memory for each block."""
+    """Reads everything that the state names. It takes about 200 bytes of memory for each block."""
     import polars as pl
 
     tables: list[pa.Table] = [BLOCKS.empty_table()]

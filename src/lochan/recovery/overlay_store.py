@@ -1,5 +1,5 @@
-"""A store that reads from a lake and writes to a scratch store. What was written is read before the lake's files of the
-same name."""
+"""A store that reads from a lake and writes to a scratch store. A file that was written here hides the lake's file of
+the same name."""
 
 from collections.abc import AsyncIterable, AsyncIterator
 
@@ -18,11 +18,11 @@ class OverlayStore:
         return self._lake.url
 
     def has(self, path: str) -> bool:
-        """Whether it was written here."""
+        """Returns whether the file was written here."""
         return path in self._own
 
     async def forget(self, path: str) -> None:
-        """Deletes what was written here, and only that."""
+        """Deletes a file that was written here, and never one of the lake."""
         self._own.discard(path)
         await self.scratch.delete(path)
 

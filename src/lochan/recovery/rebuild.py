@@ -47,7 +47,7 @@ class RebuiltFile(NamedTuple):
 
 
 class _Note(NamedTuple):
-    """A recipe without what it holds."""
+    """A recipe without its contents."""
 
     number: int
     files: tuple[str, ...]
@@ -68,11 +68,12 @@ class _Notes:
                     self._trees_by_mint.setdefault(mint_of_file(file), []).append(file)
 
     def tell(self, file: str) -> bool:
-        """Whether an event tells how to make it."""
+        """Returns whether the file can be made again from an event."""
         return file in self.by_file and not self.by_file[file].reason
 
     def makers(self, file: str) -> list[str]:
-        """Files whose recipes may make this one. A range is made with a tree that was minted together with it."""
+        """Returns the files whose recipes may make this one. A range is made with a tree that was minted together with
+        it."""
         if file.startswith("ranges/"):
             return self._trees_by_mint.get(mint_of_file(file), [])
         return [file] if file in self.by_file else []
@@ -104,13 +105,13 @@ async def fold_journal(
     *,
     digest: DigestSource | None = None,
 ) -> FoldedJournal:
-    """Folds it from the first record on, as far as it can be read. `digest` prepares segments elsewhere; without it,
-    other processes help with a long journal. Raises FutureFormat."""
+    """Folds the journal from the first record on, as far as it can be read. `digest` prepares segments elsewhere;
+    without it, other processes help with a long journal. Raises FutureFormat."""
     files = files or await list_journal(store, journal)
     if Refs in parts and (digest is not None or files.segments):
         if digest is None and len(files.segments) < SEGMENTS_MIN:
             digest = in_this_process()
-        # Where anything is unusual, the journal is read once more, record by record, which says what it is.
+        # If anything is unusual, the journal is read once more, record by record, which finds out what it is.
         with suppress(NotPlain, Corrupt):
             if digest is not None:
                 return await fold_once(store, journal, parts, files, digest)
@@ -122,7 +123,8 @@ async def fold_journal(
 async def fold_once(
     store: Store, journal: str, parts: tuple[type[StatePart], ...], files: JournalFiles, digest: DigestSource | None
 ) -> FoldedJournal:
-    """With `digest`, raises NotPlain or Corrupt where only a fold record by record tells what is wrong."""
+    """Folds the journal once. With `digest`, it raises NotPlain or Corrupt if a fold record by record is needed to find
+    out what is wrong."""
     notes: list[_Note] = []
     replay = Replay(journal, parts, WATCHED if Refs in parts else frozenset(), recipes_of)
     walk = JournalWalk(store, journal, files)
@@ -160,7 +162,8 @@ async def fold_once(
 
 
 class Rebuild:
-    """Rebuilds one repository. `scratch` is a store that nobody else uses, with room for the files that are made."""
+    """Rebuilds one repository. `scratch` is a store that is used for nothing else, with room for the files that are
+    made."""
 
     def __init__(
         self,
@@ -192,8 +195,8 @@ class Rebuild:
     async def make(
         self, folded: FoldedJournal, live: LiveCheck, *, everything: bool, seen: Callable[[int], None] = lambda n: None
     ) -> list[RebuiltFile]:
-        """Makes what is missing or damaged, or everything that is derived, in the scratch store. A file that is
-        `made` is to be put to the lake."""
+        """Makes what is missing or damaged, or everything that is derived, in the scratch store. The caller must put a
+        file with outcome `made` to the lake."""
         notes = _Notes(folded.notes)
         tried: set[str] = set()
         while True:
@@ -208,7 +211,7 @@ class Rebuild:
         return [each for each in results if each is not None]
 
     async def _look_into(self, live: LiveCheck) -> None:
-        """The ranges of trees that were just made: nobody could tell before which they are."""
+        """Checks the ranges of trees that were just made: they were not known before."""
         for file in [each for each in live.damaged if each in live.refs and not live.trees[each]]:
             path = f"{self._repository}/{file}"
             if self._overlay.has(path):
@@ -217,7 +220,8 @@ class Rebuild:
                 await live.check_ranges(ranges)
 
     async def _closure(self, wanted: set[str], notes: _Notes, live: LiveCheck) -> dict[int, set[str]]:
-        """What to carry out, by the number of its event: what is wanted, and what that is made from, if it is gone."""
+        """Returns the files to make, by the number of their event: the wanted ones, and those of their inputs that are
+        gone."""
         needed: dict[int, set[str]] = {}
         queue = list(wanted)
         done: set[str] = set()
@@ -293,7 +297,7 @@ class Rebuild:
         return "it is primary: no event tells what it was made from"
 
     async def bytes_of(self, path: str) -> bytes:
-        """What was made for that path."""
+        """Returns the bytes that were made for that path."""
         return await self._overlay.scratch.get(path)
 
 
@@ -308,7 +312,7 @@ def _note(recipe: Recipe) -> _Note:
 
 
 def _unbroken(groups: list[int]) -> int:
-    """How many there are from the first one on, without a gap."""
+    """Returns how many groups there are from the first one on, without a gap."""
     return next((at for at, group in enumerate(groups) if at != group), len(groups))
 
 
@@ -338,7 +342,7 @@ async def _compare_checkpoint(store: Store, state: State, right: bytes) -> Rebui
 
 
 def _without_order(data: bytes) -> object:
-    """The state without the order of tables that have none."""
+    """Returns the state without the order of tables that have none."""
     import msgspec
 
     decoded = checkpoints.decode(data, "a checkpoint")

@@ -1,4 +1,5 @@
-"""The derived files of a lake, or of some of its repositories: made again, compared, or written elsewhere."""
+"""Rebuilds the derived files of a lake, or of some of its repositories: makes them again, compares them, or writes them
+elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class JournalRebuild(NamedTuple):
 
 
 class LakeRebuild:
-    """`scratch` opens a store for what is made before it is compared or written."""
+    """Rebuilds a lake. `scratch` opens a store for files before they are compared or written."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class LakeRebuild:
         clock: Clock,
         digest: DigestSource | None = None,
     ) -> None:
-        """`digest`: where the segments of journals are checked, if not here."""
+        """`digest` checks the segments of journals elsewhere; without it, they are checked here."""
         self._store = store
         self._request = request
         self._digest = digest
@@ -71,8 +72,8 @@ class LakeRebuild:
         self._clock = clock
 
     async def run(self) -> AsyncIterator[JournalRebuild]:
-        """Raises JournalDamage where a journal breaks off: nothing is guessed. Raises NotFound for a repository that
-        the lake does not name."""
+        """Yields a result for each journal. Raises JournalDamage if a journal breaks off, because nothing is guessed,
+        and NotFound for a repository that the lake does not name."""
         own = await fold_journal(self._store, LAKE, LAKE_PARTS)
         if own.damage is not None:
             raise own.damage

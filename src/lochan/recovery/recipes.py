@@ -1,12 +1,12 @@
-"""How derived files follow from others, as the events of a repository's journal tell it.
+"""How derived files follow from others, by the events of a repository's journal.
 
     committed    the head's tree and the layers below the seal      ─▶ the commit's tree
     moved        the trees that were joined                         ─▶ the tree of a merge, revert, pick or rebase
     compacted    the layers that it names                           ─▶ runs, and a tree over the lowest runs
 
-A recipe is made from an event and the state before it. What no event tells is primary: the entries of an import or of a
-load, rows that a merge has computed, the files of a workspace. Such a tree has a recipe too, which says why there is no
-way to make it again.
+A recipe is made from an event and the state before it. What no event contains is primary: the entries of an import or
+of a load, rows that a merge has computed, the files of a workspace. Such a tree has a recipe too, with the reason why
+it cannot be made again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What it makes, beside the ranges of a tree; below the repository."""
+        """The files that it makes, except the ranges of a tree, as paths below the repository."""
         raise NotImplementedError
 
     @property
     def trees(self) -> tuple[TreeRef, ...]:
-        """What it reads."""
+        """The trees that it reads."""
         return ()
 
     @property
@@ -76,7 +76,7 @@ class CommitRecipe(TreeRecipe, frozen=True, kw_only=True):
 
 
 class JoinRecipe(TreeRecipe, frozen=True, kw_only=True):
-    """Three ways. `bases` are merge bases; one of them, except after a criss-cross."""
+    """A three-way merge. `bases` are its merge bases; there is one of them, except after a criss-cross."""
 
     ours: Commit
     ours_id: str
@@ -108,7 +108,7 @@ class WorkspaceRecipe(TreeRecipe, frozen=True, kw_only=True):
 
 
 class PrimaryTree(TreeRecipe, frozen=True, kw_only=True):
-    """There is no recipe."""
+    """A tree without a recipe, for the given reason."""
 
     reason: str
 
@@ -149,7 +149,7 @@ class RunsRecipe(Recipe, frozen=True, kw_only=True):
 
 
 def recipes_of(state: State, event: Any, at: EventPosition) -> tuple[Recipe, ...]:
-    """For `Replay`: what the event makes, from the state before it."""
+    """Returns what the event makes, from the state before it. `Replay` calls it."""
     refs = state.of(Refs)
     match event:
         case Committed():

@@ -1,6 +1,5 @@
-"""Replaces what is derived and damaged, from what is primary. It never invents data, and deletes nothing: a file that
-is replaced is moved aside first, to `_lake/quarantine/`.
-"""
+"""Replaces damaged derived files, made from primary ones. It never invents data, and deletes nothing: a file that is
+replaced is first copied to `_lake/quarantine/`."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _ASIDE = ("report-damaged",)
 
 
 class Repair:
-    """`scratch` is a store that nobody else uses."""
+    """Repairs a lake. `scratch` is a store that is used for nothing else."""
 
     def __init__(self, store: Store, scratch: Store, clock: Clock) -> None:
         self._store = store
@@ -37,7 +36,7 @@ class Repair:
     async def repaired(
         self, check: RepositoryCheck | None, folded: FoldedJournal, findings: list[Finding]
     ) -> AsyncIterator[Finding]:
-        """The same findings, with what was done about each. `check` is that of a repository."""
+        """Yields the same findings, each with what was repaired. `check` is that of a repository."""
         made = await self._derived(check, folded, findings)
         for found in findings:
             how = ""
@@ -79,7 +78,8 @@ class Repair:
         return f"made again; the old file is {aside}"
 
     async def _pack_again(self, folded: FoldedJournal, damage: JournalDamage, found: Finding) -> str:
-        """From its slots, if all are there, follow each other, and are followed by the next record."""
+        """Makes a damaged segment from its slots, if all of them exist, follow each other, and are followed by the next
+        record."""
         state = folded.state
         group = int(found.path.rpartition("/")[2])
         first = max(1, group * GROUP)
@@ -107,7 +107,8 @@ class Repair:
             return records.decode(await self._store.get(slot_path(journal, number)), "the next record")
 
     async def set_aside(self, path: str) -> str:
-        """Copies it to the quarantine, where it is left. Returns its new path."""
+        """Copies the file to the quarantine, and returns its new path. Files that are not replaced are deleted
+        afterwards."""
         aside = f"{self._folder}/{path}"
         if len(aside.encode()) > PATH_BYTES_MAX:
             aside = f"{self._folder}/{path[-200:].replace('/', '_')}"

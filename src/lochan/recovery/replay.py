@@ -1,9 +1,8 @@
-"""The fold of a journal from its first record on, in which plain puts are taken many at a time.
+"""The fold of a journal from its first record on, which takes many plain puts at a time.
 
-Most events of a repository stage one object each. A stretch of them on one branch, without keys, changes nothing but
-the branch's staged changes, so they are checked together and added together. The state is the same as if each had been
-folded by itself; where a check fails, they are.
-"""
+Most events of a repository stage one object each. A stretch of them on one branch, without keys, changes only the
+branch's staged changes, so they are checked and added together. The state is the same as if each had been folded by
+itself. If a check fails, each is."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ class InvalidEvent(NamedTuple):
 
 
 class Replay:
-    """`watched` are types of events; `observe` is called with each, and the state before it. Its results are those of
-    `fold`, except for events that turn out to be invalid."""
+    """`watched` are types of events. `observe` is called with each such event and the state before it. `fold` returns
+    its results, except for events that turn out to be invalid."""
 
     def __init__(
         self,
@@ -58,8 +57,8 @@ class Replay:
         self._puts = _Puts(self.state)
 
     def fold(self, sealed: SealedRecord) -> list[Any]:
-        """Applies the next record. Raises Corrupt if it does not continue the chain. Use `settle` before the state is
-        looked at."""
+        """Applies the next record. Raises Corrupt if it does not continue the chain. Call `settle` before reading the
+        state."""
         record = sealed.record
         check_link(sealed, self.state.journal, self.state.number, self.state.digest)
         found: list[Any] = []
@@ -76,8 +75,9 @@ class Replay:
         return found
 
     def fold_digest(self, digest: SegmentDigest) -> Iterator[tuple[int, list[Any]]]:
-        """The records of a segment, which was checked elsewhere. Yields the number of the last record of each step, and
-        what follows from its events. Raises NotPlain if the puts have to be looked at one by one, and Corrupt."""
+        """Applies the records of a segment, which was checked elsewhere. Yields the number of the last record of each
+        step, and the observed results of its events. Raises NotPlain if the puts must be folded one by one, and
+        Corrupt."""
         state = self.state
         if (digest.first, digest.previous) != (state.number + 1, state.digest):
             raise Corrupt(f"segment {digest.first // 256} of {state.journal} does not continue record {state.number}")
@@ -92,7 +92,7 @@ class Replay:
             yield item.number, []
 
     def settle(self) -> State:
-        """The state after the last record."""
+        """Returns the state after the last record."""
         puts, self._puts = self._puts, _Puts(self.state)
         if puts.entries and not puts.add():
             for entry, number, time in puts.entries:
@@ -142,7 +142,7 @@ class NotPlain(Exception):
 
 
 def _stage(state: State, stretch: RecordStretch) -> None:
-    """All changes of a stretch, still encoded."""
+    """Stages all changes of a stretch, still encoded."""
     refs = state.of(Refs)
     try:
         refs.guard.check_writable()
@@ -170,7 +170,7 @@ def _stage(state: State, stretch: RecordStretch) -> None:
 
 
 class _LazyPiece:
-    """An `InlinePiece` whose changes are decoded when somebody looks at them."""
+    """An `InlinePiece` whose changes are decoded when they are first read."""
 
     def __init__(self, stretch: RecordStretch, base: int) -> None:
         self._stretch = stretch
@@ -207,7 +207,7 @@ class _Puts:
         self.entries: list[tuple[RecordEntry, int, int]] = []  # with the number and the time of the record
 
     def take(self, entry: RecordEntry, number: int, time: int) -> bool:
-        """Whether it is one of them."""
+        """Adds the entry to the stretch if it belongs to it, and returns whether it does."""
         changes = entry.changes
         if entry.key or entry.pending or len(changes) != 1 or changes[0].type != _STAGED or changes[0].version != 1:
             return False
@@ -228,7 +228,7 @@ class _Puts:
         return True
 
     def add(self) -> bool:
-        """False: something is wrong with one of them, and nothing was changed."""
+        """Applies the stretch. Returns False, and changes nothing, if one of the puts is invalid."""
         refs = self._state.of(Refs)
         try:
             refs.guard.check_writable()
@@ -248,7 +248,7 @@ class _Puts:
 
 
 def _changes_of(stretch: RecordStretch) -> list[Change]:
-    """Raises Corrupt."""
+    """Returns the decoded changes. Raises Corrupt."""
     try:
         found = _changes.decode(stretch.changes)
     except msgspec.DecodeError as error:

@@ -1,4 +1,4 @@
-"""A lake from a backup. It is a lake only when everything is there: `lake.json` is written last."""
+"""Makes a lake from a backup. It is a lake only when everything is there: `lake.json` is written last."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class RestoredLake:
         self._copy = LakeCopy(backup, target)
 
     async def run(self) -> tuple[BackupManifest, LakeCopy]:
-        """Raises NotFound if there is no complete backup, Refused for a target that is not empty, Corrupt."""
+        """Copies the backup. Raises NotFound if there is no complete backup, Refused for a target that is not empty,
+        and Corrupt."""
         manifest = await self._manifest()
         await self._check_target(manifest)
         await self._target.put(MARK, json_file.seal(_Mark(manifest.lake)))
@@ -83,13 +84,13 @@ class RestoredLake:
             raise Refused(f"another lake is being restored to {self._target.url}", hint="name an empty folder")
 
     async def _journal(self, state: State, end: JournalEnd) -> None:
-        """With a checkpoint, so that a start need not fold it all."""
+        """Copies the journal and writes a checkpoint, so that the first start need not fold all of it."""
         await self._copy.copy_journal(state.journal, records_upto(self._backup, state.journal, end))
         await Checkpoints(self._target, state.journal).write(state.checkpoint())
 
 
 async def state_at(backup: Store, journal: str, end: JournalEnd, parts: tuple[type[StatePart], ...]) -> State:
-    """Raises Corrupt."""
+    """Returns the state at the end that the manifest names. Raises Corrupt."""
     replay = Replay(journal, parts)
     async for sealed in records_upto(backup, journal, end):
         replay.fold(sealed)
@@ -97,7 +98,8 @@ async def state_at(backup: Store, journal: str, end: JournalEnd, parts: tuple[ty
 
 
 async def records_upto(backup: Store, journal: str, end: JournalEnd) -> AsyncIterator[SealedRecord]:
-    """Up to the end that the manifest names: later ones are of a backup that broke off. Raises Corrupt."""
+    """Yields the records up to the end that the manifest names: later ones are of a backup that broke off. Raises
+    Corrupt."""
     walk = JournalWalk(backup, journal, await list_journal(backup, journal))
     async for sealed in walk.records():
         yield sealed

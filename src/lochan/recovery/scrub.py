@@ -2,8 +2,8 @@
 
     metadata ─▶ the blocks that are alive, by address ─▶ from where the last step ended, so many bytes
 
-A step is one call. The next one goes on where it ended, also in another process; after the last address a round begins
-anew. Reading metadata once for each step keeps the list of blocks true while everything else writes.
+A step is one call. The next step continues where it ended, also in another process; after the last address a new round
+begins. Reading metadata once for each step keeps the list of blocks current while the lake is written to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SAVED_EVERY_S = 30.0
 
 
 class ScrubReport(msgspec.Struct, frozen=True):
-    """Stored as `_lake/scrub/<repository>.json`; fields may only be added."""
+    """The progress and the findings of a scrub. Stored as `_lake/scrub/<repository>.json`; fields may only be added."""
 
     repository: str  # its id
     position: str = ""  # the last address that was read; empty: a round begins
@@ -62,7 +62,7 @@ async def scrub_step(
     alarm: Callable[[str], None] = lambda _: None,
     seen: Callable[[int], None] = lambda size: None,
 ) -> ScrubStep:
-    """Reads about `rate` bytes in each second, for so many seconds at most, or to the end of the round. Findings raise
+    """Reads about `rate` bytes in each second, for at most so many seconds, or to the end of the round. Findings raise
     an alarm, and are in the report."""
     store, id, clock = repository.store, repository.repository.id, repository.clock
     report = await read_report(store, id)
@@ -101,7 +101,7 @@ class _Step:
         self.found: list[BlockDamage] = []
 
     async def run(self, blocks: pa.Table, seconds: float) -> bool:
-        """REQUIRES: sorted by address. Whether the end was reached."""
+        """Reads the blocks, and returns whether it reached the end. REQUIRES: they are sorted by address."""
         began = self._clock.boot()
         for file in by_address(blocks):
             if self._clock.boot() - began >= seconds:
@@ -135,7 +135,8 @@ class _Step:
 
 
 async def read_report(store: Store, repository: str) -> ScrubReport:
-    """An empty one if there was no scrub yet, or its report is damaged: then a round begins anew."""
+    """Returns the report, or an empty one if there was no scrub yet or the report is damaged. A round then begins
+    anew."""
     path = report_path(repository)
     try:
         return await get_decoded(store, path, partial(check_report, path=path))
@@ -144,7 +145,7 @@ async def read_report(store: Store, repository: str) -> ScrubReport:
 
 
 def check_report(data: bytes, path: str) -> ScrubReport:
-    """Raises Corrupt."""
+    """Returns the report. Raises Corrupt."""
     hint = "the next scrub writes it again"
     report = json_file.convert(json_file.unseal(data, path, hint), ScrubReport, path, hint)
     if report_path(report.repository) != path:

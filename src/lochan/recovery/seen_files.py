@@ -1,4 +1,4 @@
-"""A store that tells how many files are listed and read, for the progress of whatever works on it."""
+"""A store that counts the files that are listed and read, for the progress of the work that uses it."""
 
 from collections.abc import AsyncIterator, Callable
 

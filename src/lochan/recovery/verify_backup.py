@@ -1,4 +1,4 @@
-"""Reads a backup as a whole: journals link by link, trees, runs, and the bytes of every object."""
+"""Reads a whole backup: journals link by link, trees, runs, and the bytes of every object."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lochan.versioning.state.refs import Refs
 
 
 async def verify_backup(backup: Store) -> BackupManifest:
-    """Raises NotFound if there is no complete one, and Corrupt for what is damaged, except what the lake itself had
-    lost."""
+    """Returns the manifest of an intact backup. Raises NotFound if there is no complete one, and Corrupt if something
+    is damaged that the lake itself had not lost."""
     manifest = await read_manifest(backup)
     known = {path for path, _ in manifest.lost}
     state = await state_at(backup, LAKE, manifest.journals[LAKE], LAKE_PARTS)
