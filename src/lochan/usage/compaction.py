@@ -1,9 +1,9 @@
-"""One file for each day of the usage log, and the end of old days.
+"""Merges each day of the usage log into one file, and deletes old days.
 
 The file of a day names all files whose rows it holds, so its readers leave those out: a row counts once, whether the
-old files are there still or not. Its generation is in its name, and put-if-absent decides between two compactions; the
-loser looks again. Old files are deleted only when the new one is there. A file that comes late makes a new generation.
-"""
+old files still exist or not. Its generation is in its name, and put-if-absent decides between two compactions; the
+loser starts again. Old files are deleted only when the new one is written. A file that comes late makes a new
+generation."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class UsageCompaction(NamedTuple):
 
 
 async def compact_usage(store: Store, now: int, keep_days: float | None = None) -> UsageCompaction:
-    """All days before today, in microseconds since 1970 by the store's clock. Days that ended more than `keep_days` ago
-    are deleted; None: none are."""
+    """Compacts all days before today. `now` is in microseconds since 1970 by the store's clock. Days that ended more
+    than `keep_days` ago are deleted, or none if it is None."""
     today = usage.day_of(now)
     done = UsageCompaction()
     days = await list_days(store)
@@ -50,7 +50,8 @@ async def compact_usage(store: Store, now: int, keep_days: float | None = None) 
 
 
 async def _age(store: Store, first: str) -> None:
-    """Said before anything is deleted: what is missing later must not look like a time when nobody read."""
+    """Records up to when the log is deleted. This is written before anything is deleted, so that missing rows never
+    look like a time without reads."""
     if await aged_until(store) < first:
         await store.put(usage.AGED, usage.encode_json(AgedLog(usage.VERSION, first)))
     fp("usage.aged")
@@ -117,7 +118,7 @@ async def _merge_day(store: Store, day: str, stats: list[Stat]) -> _MergedDay:
 
 
 def _join_covers(covers: list[Cover]) -> tuple[Cover, ...]:
-    """Spans of one process that follow each other become one."""
+    """Joins the spans of one process that follow each other."""
     found: list[Cover] = []
     for each in sorted(covers, key=lambda each: (each.process, each.since)):
         last = found[-1] if found else None

@@ -1,4 +1,4 @@
-"""What was read since a moment, and up to when reads may have gone unnoticed.
+"""Finds what was read since a moment, and up to when reads may have gone unnoticed.
 
 "Unread since T" may be said only if every read since T would be in the log. Two ways of knowing that:
 
@@ -28,7 +28,7 @@ from lochan.usage.read import UsageData
 BY_SERVER, BY_NOTES = "server", "noted"
 READERS = (BY_SERVER, BY_NOTES)
 
-# Operations that read no object's bytes. Whatever is not among them counts as a read.
+# Operations that read no object's bytes. All others count as reads.
 NOT_READS = (
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -66,27 +66,28 @@ class UnknownReads(NamedTuple):
 
 
 class ReadPaths(NamedTuple):
-    """What was read, at whatever ref of a repository."""
+    """What was read, at any ref of a repository."""
 
     paths: pa.Array  # single objects, in order
     prefixes: tuple[str, ...]  # everything that begins like one of these; in order, none begins like another
 
     def read(self, paths: pa.StringArray) -> npt.NDArray[np.bool_]:
-        """Which of these paths were read. REQUIRES: they ascend."""
+        """Returns which of these paths were read. REQUIRES: they ascend."""
         found = among(paths, self.paths)
         for prefix in self._between(paths[0].as_py(), paths[-1].as_py()) if len(paths) else ():
             found = found | pc.starts_with(paths, prefix).to_numpy(zero_copy_only=False)
         return found
 
     def _between(self, first: str, last: str) -> tuple[str, ...]:
-        """The prefixes that a path of this span may have: there may be many, and each is looked for in few spans."""
+        """Returns the prefixes that a path of this span may have. There may be many prefixes, and each belongs to few
+        spans."""
         start = bisect_right(self.prefixes, first)
         return self.prefixes[max(0, start - 1) : bisect_right(self.prefixes, last)]
 
 
 def among(paths: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
-    """Which of these paths are among others. REQUIRES: both ascend. Only the part of the others that lies between the
-    first and the last path is looked at: there may be millions of them, and the paths come in batches."""
+    """Returns which of these paths are among the others. REQUIRES: both ascend. Only the part of the others between the
+    first and the last path is searched: there may be millions of them, and the paths come in batches."""
     if not len(paths) or not len(others):
         return np.zeros(len(paths), np.bool_)
     column = _Column(others)
@@ -96,7 +97,8 @@ def among(paths: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_
 
 
 class _Column:
-    """An Arrow column as a sequence, for bisection. Code points order texts as their UTF-8 does."""
+    """An Arrow column as a sequence, for bisection. Python compares texts by code points, which gives the same order as
+    their UTF-8."""
 
     def __init__(self, column: pa.StringArray) -> None:
         self._column = column
@@ -110,8 +112,8 @@ class _Column:
 
 
 def unknown_until(found: UsageData, since: int, now: int, *, readers: str, declared: int) -> UnknownReads | None:
-    """The last moment since then at which a read may have gone unnoticed. None: all of them were noted. `declared` is
-    when it was said that every reader notes its reads."""
+    """Returns the last moment since then at which a read may have gone unnoticed, or None if all of them were noted.
+    `declared` is the time when it was declared that every reader notes its reads."""
     reasons = [UnknownReads(min(gap.until, now), gap.why) for gap in found.gaps if gap.until >= since]
     if found.first_day and usage.day_start(found.first_day) > since:
         reasons.append(
@@ -125,7 +127,7 @@ def unknown_until(found: UsageData, since: int, now: int, *, readers: str, decla
 
 
 def read_since(rows: pa.Table, repositories: Collection[str], since: int) -> ReadPaths:
-    """`repositories` are the names that one repository had since then."""
+    """Returns what was read since then. `repositories` are the names that one repository had since then."""
     moment = pa.scalar(since, pa.int64())
     wanted = pc.and_kleene(
         pc.is_in(rows["repository"], pa.array(sorted(repositories), pa.string())),
@@ -145,7 +147,7 @@ def read_since(rows: pa.Table, repositories: Collection[str], since: int) -> Rea
 
 
 def _shortest(prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Without those that another covers."""
+    """Returns the prefixes without those that another one covers."""
     kept: list[str] = []
     for each in sorted(set(prefixes)):
         if not kept or not each.startswith(kept[-1]):

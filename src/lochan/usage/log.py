@@ -1,7 +1,7 @@
 """What a process that runs for long writes to the usage log: rows every so often, and a mark while it is open.
 
-Rows are written behind the requests, and are no part of what is acknowledged. So a process that is killed takes its
-last rows with it, and rows are dropped while the store cannot be reached. Both must be seen afterwards:
+Rows are written after the requests are answered. So a process that is killed loses its last rows, and rows are dropped
+while the store cannot be reached. Both must be visible afterwards:
 
     opened ──▶ mark ──▶ rows, mark renewed ──▶ … ──▶ last rows, mark deleted     nothing is missing
                   │
@@ -38,7 +38,8 @@ _log = logging.getLogger("lochan.usage")
 
 
 class UsageLog:
-    """`noted`: False for a process that does not note what is read: only the gap is recorded."""
+    """The usage log of one process. With `noted` false, the process does not note what is read, and only the gap is
+    recorded."""
 
     def __init__(
         self,
@@ -80,25 +81,26 @@ class UsageLog:
             self._rows.add_all(rows)
 
     def add_stranger(self, row: UsageRow) -> None:
-        """Adds a row about somebody who was not let in. Such rows do not count as use, and a few in each file are
-        enough: nobody outside can make the log grow at will."""
+        """Adds a row about a request that was not let in. Such rows do not count as use, and a few in each file are
+        enough: clients from outside cannot make the log grow at will."""
         self._strangers += 1
         if self._strangers <= STRANGERS_MAX:
             self.add(row)
 
     async def open(self) -> None:
-        """To be called before anything is read. If the mark cannot be written, the process reads all the same."""
+        """Writes the mark. Call it before anything is read. If the mark cannot be written, the process reads all the
+        same."""
         try:
             await self._mark(self._since)
         except (LochanError, OSError) as error:
             _log.warning("what is read cannot be noted in the usage log: %s", error)
 
     async def flush(self) -> None:
-        """Writes what has come together."""
+        """Writes the rows that are waiting."""
         await self._rows.flush()
 
     async def close(self) -> None:
-        """Writes what is left. The mark goes last: without it nothing is missing."""
+        """Writes the rows that are left. The mark is deleted last: without a mark the log counts as complete."""
         await self._rows.close()
         with suppress(LochanError, OSError):  # the mark stays, and tells that something is missing
             now = self._clock.wall()
@@ -133,7 +135,7 @@ class UsageLog:
         self._lost -= lost
 
     async def _renew(self) -> None:
-        """Nothing waits: up to now every use is in a file."""
+        """Renews the mark. It is called when no row waits: every use up to now is in a file."""
         until = self._clock.wall() - _LATE_US
         if self._lost:
             lost, since = self._lost, self._since

@@ -1,10 +1,9 @@
 """What the command line, Python and Spark note when they read.
 
-A command writes a note of what it is about to read before it reads: one small file, and nothing is missing if it is
-killed. A process that reads again and again keeps a log as a server does (`log.py`), from its first read on. Nobody is
-kept from reading because a note cannot be written; who may only read the store cannot write one, and says so to the
-log of the process alone.
-"""
+A command writes a note of what it is about to read before it reads: one small file, so nothing is missing if it is
+killed. A process that reads again and again keeps a log as a server does (`log.py`), from its first read on. A note
+that cannot be written never prevents a read. A process that may only read the store cannot write one, and reports that
+in its own log alone."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ class NoteSettings(NamedTuple):
 
 
 class ReadNotes:
-    """Writes nothing before the first read."""
+    """Notes what this process reads. It writes nothing before the first read."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids, settings: NoteSettings) -> None:
         self._store = store
@@ -45,7 +44,7 @@ class ReadNotes:
         self._said: set[tuple[str, str, str, str]] = set()  # by one command; the same twice is one read
 
     async def note(self, operation: str, repository: str, ref: str, path: str) -> None:
-        """To be called before the bytes are read."""
+        """Notes a read. Call it before the bytes are read."""
         if self._settings.lasting:
             log = self._usage or await self._open()
             log.add(self._row(operation, repository, ref, path))

@@ -1,11 +1,10 @@
 """The usage log as one table, with the spans that it covers and its gaps.
 
-Times are those of the processes' own clocks, corrected by the store's: a file cannot have been written before its last
-row, so a clock that is behind the stamp of its file is set forward by the difference. A clock that is ahead claims no
-cover for a time that the store has not seen.
+Times come from the processes' own clocks, and are corrected by the store's. A file cannot have been written before its
+last row, so a clock that is behind the stamp of its file is set forward by the difference. A cover by a clock that is
+ahead is cut at the time that the store has seen.
 
-A file that cannot be read is a gap: of its day, up to the moment it was written.
-"""
+A file that cannot be read is a gap: of its day, up to the moment it was written."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ class FileRows(NamedTuple):
 
 
 async def read_usage(store: Store, since: int, now: int) -> UsageData:
-    """Everything from that moment on, in microseconds since 1970; `now` by the store's clock."""
+    """Returns everything from that moment on, in microseconds since 1970. `now` is by the store's clock."""
     tables = [usage.schema().empty_table()]
     covers: list[Cover] = []
     gaps: list[Gap] = []
@@ -79,13 +78,14 @@ async def read_usage(store: Store, since: int, now: int) -> UsageData:
 
 
 def _is_wanted(day: str, stats: Sequence[Stat], since: int) -> bool:
-    """A row may come a day late; and a process whose clock is behind files its rows under a day that is long past."""
+    """Returns whether a day may have rows since then. A row may come a day late, and a process whose clock is behind
+    writes its rows under a day that is long past."""
     written = max(round(stat.modified * _SECOND) for stat in stats)
     return max(usage.day_start(day) + 2 * DAY_US, written) >= since
 
 
 async def read_rows(store: Store) -> pa.Table:
-    """All rows that can be read, oldest first."""
+    """Returns all rows that can be read, the oldest first."""
     return (await read_usage(store, 0, 0)).rows.sort_by("time")
 
 
@@ -102,8 +102,8 @@ async def list_days(store: Store) -> dict[str, list[Stat]]:
 
 
 async def day_files(store: Store, day: str, stats: Sequence[Stat]) -> tuple[DayFiles, list[Gap]]:
-    """The newest file of the whole day names all that it replaces. One that is damaged is a gap, and whatever is left
-    of the files before it counts."""
+    """Returns the files of a day that count. The newest file of the whole day names all that it replaces. If it is
+    damaged, it is a gap, and the older files that still exist count."""
     gaps: list[Gap] = []
     whole = sorted(each for each in stats if _name(each).startswith(usage.ALL))
     replaced: set[str] = set()
@@ -134,7 +134,7 @@ def generation_of(stat: Stat) -> int:
 
 
 async def read_file(store: Store, stat: Stat) -> FileRows:
-    """Raises NotFound, Corrupt."""
+    """Returns the rows of a file. Raises NotFound or Corrupt."""
     data = await store.get(stat.path)
     if stat.path.endswith(usage.NOTE):
         note = usage.decode_note(data, stat.path)
@@ -172,7 +172,7 @@ def _newest(table: pa.Table) -> int:
 
 
 def _correct_times(table: pa.Table, until: int, stat: Stat) -> pa.Table:
-    """Rows of a process whose clock is behind the store's get the difference added."""
+    """Adds the difference to the times of a process whose clock is behind the store's."""
     behind = round(stat.modified * _SECOND) - until
     if behind <= _SKEW_US or not len(table):
         return table

@@ -1,4 +1,4 @@
-"""Rows that are handed on in the background, so that no request waits for them."""
+"""Writes rows in the background, so that no request waits for them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ async def _nothing() -> None:
 
 
 class RowBuffer(Generic[Row]):
-    """Rows that are handed on in the background: a request appends to a list, and never waits. `write` gets what has
-    come together every so many seconds, or as soon as it is `full`. What it could not write waits for the next time; of
-    more than `waiting_max` rows the newest are dropped, and `dropped` is called with their number. `then` is
-    called each time when nothing is left to write."""
+    """Rows that are written in the background: a request appends to a list, and never waits. `write` gets the waiting
+    rows every so many seconds, or as soon as there are `full`. Rows that it could not write wait for the next time; of
+    more than `waiting_max` rows the newest are dropped, and `dropped` is called with their number. `then` is called
+    each time when no row is left to write."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class RowBuffer(Generic[Row]):
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def close(self) -> None:
-        """Writes what is left."""
+        """Writes the rows that are left, and drops those that cannot be written in time."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
@@ -91,7 +91,7 @@ class RowBuffer(Generic[Row]):
                 await self.flush()
 
     async def flush(self) -> None:
-        """Writes what waits, or leaves it for the next time."""
+        """Writes the waiting rows, or keeps them for the next time."""
         taken, self._rows = self._rows, []
         try:
             if taken:
