@@ -1,4 +1,4 @@
-"""Hooks of a repository: files under `_lochan/hooks/` that say what is asked before a change, and told after it.
+"""Hooks of a repository: files under `_lochan/hooks/` that name the checks before a change, and the calls after it.
 
 hook_file     the YAML files, with the line and the column of a mistake
 templates     ready queries: schema, row count, share of nulls

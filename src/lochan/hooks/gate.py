@@ -1,12 +1,11 @@
-"""Judges a change of a repository by its hooks, before it lands, and runs those for afterwards.
+"""Judges a change of a repository by its hooks before it lands, and runs the hooks for afterwards.
 
-Which files: those under `_lochan/hooks/` at the head that the move was computed on, so that a change is judged by the
-hooks that were there before it. Branches and tags that come or go are judged by the default branch's head. A repository
-whose metadata has `lochan.hooks: NAME` is also judged by the default branch of that repository; a pool, which has no
-files of its own, has its hooks there.
+The hook files are those under `_lochan/hooks/` at the head that the move was computed on, so a change is judged by the
+hooks that existed before it. Branches and tags that are created or deleted are judged by the default branch's head. A
+repository whose metadata has `lochan.hooks: NAME` is also judged by the default branch of that repository; a pool,
+which has no files of its own, has its hooks there.
 
-A hook that cannot be run refuses, as one that says no does.
-"""
+A hook that cannot be run refuses the change, just as a hook that says no does."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ _CACHED_MAX = 64
 
 
 class HookSet(NamedTuple):
-    """The files of one commit."""
+    """The hook files of one commit."""
 
     commit: str
     files: tuple[HookFile, ...]
@@ -95,7 +94,7 @@ class HookGate:
         return _whole(await self._files(repository, branch.head, refs.commit(branch.head)))
 
     async def branch_files(self, branch: str) -> list[HookSet]:
-        """What judges the next move of that branch."""
+        """Returns the hooks that judge the next move of that branch."""
         refs, _ = await self._repository.refs()
         head = refs.branch(branch).head
         is_pool = self._repository.repository.kind == POOL
@@ -104,7 +103,7 @@ class HookGate:
 
     async def _shared(self) -> HookSet | None:
         """Returns the hooks of the repository that the metadata names. Raises HookRefused if it does not exist: a
-        change is not let through because its hooks are gone."""
+        change does not pass because its hooks are gone."""
         name = self._repository.repository.metadata.get(SHARED_HOOKS)
         if not name or name == self._repository.repository.name:
             return None
@@ -136,8 +135,8 @@ class HookGate:
         return self._cached[commit.tree]._replace(commit=id)
 
     async def _check_new_files(self, broken: Sequence[str], base: Commit, commit: Commit) -> None:
-        """A hook file with a mistake is refused, by whatever way it comes to the branch; one that was there is refused
-        as long as it stays as it is. Raises HookFileError."""
+        """Checks the hook files of a change. A hook file with a mistake is refused, in whatever way it comes to the
+        branch; a broken one that was there already is refused until it is changed. Raises HookFileError."""
         if base.tree == commit.tree:
             return
         repository = self._repository
@@ -186,7 +185,8 @@ class HookGate:
         return True
 
     async def _changes(self, event: HookEvent, patterns: Sequence[str]) -> bool:
-        """Branches and tags change no path."""
+        """Returns whether the change touches a path that matches. Creating or deleting branches and tags changes no
+        path."""
         import pyarrow.compute as pc
 
         from lochan.tree.diff import diff
@@ -200,8 +200,8 @@ class HookGate:
         return False
 
     async def run_by_hand(self, name: str, branch: str, actor: Actor, *, dry: bool) -> HookRunRecord:
-        """What the hooks for this event say about the branch: before a commit about what is staged on it, else about
-        its head. A dry run only looks: webhooks and modules are skipped, and nothing is kept."""
+        """Runs the hooks for this event on the branch: for a commit on what is staged, else on its head. A dry run
+        skips webhooks and modules, and stores nothing."""
         when, _, verb = name.partition("-")
         sets = await self.branch_files(branch)
         refs, mint = await self._repository.refs()
@@ -228,7 +228,7 @@ class HookGate:
         manual: bool = False,
         dry: bool = False,
     ) -> HookRunRecord:
-        """All of them, one after another, so that one answer tells all that is wrong."""
+        """Runs all of the hooks, one after another, so that one answer reports everything that is wrong."""
         clock = self._repository.clock
         started = clock.wall()
         id = hook_run.new_id(started, self._repository.ids.ksuid(started))
@@ -270,7 +270,7 @@ def skipped_result(running: RunningHook) -> HookResultRecord:
 
 
 class _After:
-    """Hooks that run when the change is there. What they say changes nothing any more, and is kept."""
+    """Hooks that run after the change has landed. Their results no longer change anything, but are stored."""
 
     def __init__(self, gate: HookGate, sets: Sequence[HookSet], event: HookEvent, hooks: Sequence[RunningHook]) -> None:
         self._gate = gate
@@ -288,7 +288,8 @@ class _After:
 
 
 def _whole(found: HookSet) -> HookSet:
-    """Raises HookRefused where a file is none: nothing is let pass because its judge cannot be read."""
+    """Returns the hook files. Raises HookRefused if one cannot be parsed: no change passes because its hook cannot be
+    read."""
     if found.broken:
         raise HookRefused(f"{found.broken[0]} is no hook file", hint="put a right one in its place, or delete it")
     return found

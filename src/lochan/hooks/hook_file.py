@@ -1,4 +1,4 @@
-"""A hook file: when its hooks run, and what they do. Mistakes are told with their line and column.
+"""A hook file: when its hooks run, and what they do. Mistakes are reported with their line and column.
 
 name: quality of sales
 on: [pre-commit, pre-merge]
@@ -41,7 +41,7 @@ _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|ms)?")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 _TIMEOUT_S, _TIMEOUT_MAX_S = 30.0, 600.0
 _RETRIES, _RETRIES_MAX = 2, 5
-# Headers that say whose request it is; a file in a repository is no place for a password either.
+# Headers that identify the sender or the receiver; and a file in a repository is no place for a password.
 _HEADERS_REFUSED = ("host", "content-length", "transfer-encoding", "connection", "authorization", "cookie")
 _FIELDS = {
     QUERY: ("query", "template", "source", "message", "timeout"),
@@ -51,7 +51,7 @@ _FIELDS = {
 
 
 class HookConditions(NamedTuple):
-    """All of them must hold. Patterns have * and ?."""
+    """The conditions of a hook, all of which must hold. Patterns have * and ?."""
 
     branches: tuple[str, ...] = ()  # one of them matches the branch or the tag
     paths: tuple[str, ...] = ()  # one of them matches a path that changes
@@ -82,7 +82,7 @@ class HookFile(NamedTuple):
 
 
 class HookFileError(Invalid):
-    """`line` and `column` count from 1."""
+    """A mistake in a hook file. `line` and `column` count from 1."""
 
     def __init__(self, message: str, path: str, line: int, column: int, *, hint: str = "") -> None:
         super().__init__(f"{path}, line {line}, column {column}: {message}", hint=hint)
@@ -96,7 +96,7 @@ def is_hook_file(path: str) -> bool:
 
 
 def parse_hook_file(data: bytes, path: str) -> HookFile:
-    """Raises HookFileError."""
+    """Parses a hook file. Raises HookFileError."""
     return _Reader(path).file(data)
 
 
@@ -137,7 +137,8 @@ class _Reader:
         return node
 
     def _check_size(self, root: yaml.Node) -> None:
-        """A few lines of aliases of aliases stand for more values than any memory holds. Raises HookFileError."""
+        """Limits the number of values: a few lines with aliases of aliases can stand for more values than any memory
+        holds. Raises HookFileError."""
         sizes: dict[int, int] = {}  # 0: what is inside is being counted
 
         def size(node: yaml.Node) -> int:
@@ -266,7 +267,7 @@ class _Reader:
             raise self._error(fields.get(error.setting, node), error.message) from None
 
     def _check_query(self, node: yaml.Node, text: str) -> None:
-        """Whether it can be parsed; what it names is looked up when it runs."""
+        """Raises HookFileError if the query cannot be parsed. The names in it are looked up when it runs."""
         from lochan.query.sql.query import read
         from lochan.query.syntax.parse import parse
         from lochan.query.syntax.tokens import is_sql
@@ -320,7 +321,7 @@ class _Reader:
         return seconds
 
     def _value(self, node: yaml.Node) -> object:
-        """What JSON has too: it is sent as JSON, and stands in queries."""
+        """Returns a value that JSON has too: it is sent as JSON, and used in queries."""
         import yaml
 
         loader = yaml.SafeLoader("")
@@ -342,7 +343,7 @@ def _inside(node: yaml.Node) -> Iterator[yaml.Node]:
         yield from node.value
 
 
-# YAML is imported when there is a file: most changes are made where there is none.
+# YAML is imported only when there is a file: most repositories have none.
 def _is_mapping(node: yaml.Node) -> TypeGuard[yaml.MappingNode]:
     import yaml
 

@@ -1,4 +1,4 @@
-"""A function of a module that an administrator has put into a folder, run in a process of its own.
+"""Runs a function of a module that an administrator has put into a folder, in a process of its own.
 
 The process gets the event as JSON on its standard input, an empty environment and limits of memory, processor time and
 files that the kernel enforces. Its output is cut; when its time is over, its whole process group is killed.
@@ -62,8 +62,8 @@ class PythonAnswer(NamedTuple):
 def run_module(
     limits: PythonLimits, module: str, function: str, event: Mapping[str, object], timeout_s: float
 ) -> PythonAnswer:
-    """Waits for it, in this thread. Raises Refused where no administrator has enabled modules, or there is no such
-    module."""
+    """Runs the function and waits for it, in this thread. Raises Refused if no administrator has enabled modules, or if
+    there is no such module."""
     if not limits.folder:
         raise Refused("hooks of kind python are not enabled here", hint="an administrator sets hooks.python_folder")
     path = Path(limits.folder) / f"{module}.py"
@@ -91,7 +91,7 @@ def run_module(
 
 
 class _Killer:
-    """Kills the process and all that it has started, when its time is over and when it has ended."""
+    """Kills the process and everything that it has started, when its time is over and when it has ended."""
 
     def __init__(self, child: subprocess.Popen[bytes], seconds: float) -> None:
         self._child = child
@@ -115,7 +115,7 @@ class _Killer:
 
 
 def _talk(child: subprocess.Popen[bytes], event: bytes) -> tuple[bytes, bytes]:
-    """The first bytes of what it printed, and the last ones; whatever is between them is thrown away."""
+    """Sends the event. Returns the first bytes of the output, and the last ones; the bytes between them are dropped."""
     assert child.stdin is not None and child.stdout is not None
     with suppress(OSError):
         child.stdin.write(event)
@@ -131,8 +131,8 @@ def _talk(child: subprocess.Popen[bytes], event: bytes) -> tuple[bytes, bytes]:
 
 
 def _piece(child: subprocess.Popen[bytes], printed: IO[bytes]) -> bytes:
-    """Empty: there is no more to come. What the module has started in a session of its own may hold the pipe open for
-    ever, so it is not waited for longer than for the module."""
+    """Returns the next output, or nothing if no more comes. A process that the module has started in a session of its
+    own may hold the pipe open for ever, so this does not wait for longer than the module runs."""
     while not select.select([printed], [], [], _LOOK_S)[0]:
         if child.poll() is not None:
             return b""

@@ -1,8 +1,7 @@
-"""A query of the tree that would be, whose result must be empty.
+"""A query of the tree that would land, whose result must be empty.
 
-It reads its own repository alone: where a source names no ref, the tree that would land; with a ref, what is there. So
-a hook shows nobody rows of a repository that its author may not read.
-"""
+It reads only its own repository: a source without a ref is the tree that would land, and a source with a ref is what is
+there. So a hook never shows rows of a repository that its author may not read."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class QueryVerdict(NamedTuple):
 async def judge(
     context: QueryContext, repository: OpenRepository, commit: Commit, text: str, timeout_s: float
 ) -> QueryVerdict:
-    """Raises QueryError, LimitReached, and whatever reading raises."""
+    """Runs the query. Raises QueryError, LimitReached, and the errors of reading."""
     judged = _judged_repository(repository, commit)
     own = replace(context, catalog=_OwnCatalog(judged), snapshots=Snapshots(), tell=None)
     limits = Limits(_MEMORY_BYTES, timeout_s, threads=2)
@@ -75,7 +74,7 @@ def _judged_repository(repository: OpenRepository, commit: Commit) -> _JudgedRep
 
 
 class _JudgedRepository(OpenRepository):
-    """As it would be after the change: one more commit can be named."""
+    """The repository as it would be after the change: one more commit can be named."""
 
     candidate: Commit
 
@@ -85,11 +84,11 @@ class _JudgedRepository(OpenRepository):
         return await super().resolve(ref, workspaces=workspaces)
 
     async def close(self) -> None:
-        """It is open elsewhere, and stays so."""
+        """Does nothing: the repository is open elsewhere, and stays open."""
 
 
 class _OwnCatalog:
-    """A lake in which there is one repository, and nothing else to ask about."""
+    """A lake that contains one repository and nothing else."""
 
     def __init__(self, repository: _JudgedRepository) -> None:
         self._repository = repository

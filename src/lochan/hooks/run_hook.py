@@ -1,5 +1,5 @@
-"""Runs one hook about one event, and says what came of it. It never raises for what a hook does: a hook that cannot be
-run has failed, and says why."""
+"""Runs one hook for one event, and returns the result. It never raises an error of the hook: a hook that cannot be run
+has failed, with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AGENT = "lochan-hooks"
 
 
 class HookOptions(NamedTuple):
-    """What the opener of the lake says about hooks."""
+    """The settings for hooks, from the program that opened the lake."""
 
     allowed_hosts: tuple[str, ...] = ()
     python: PythonLimits = PythonLimits("")
@@ -127,7 +127,8 @@ class HookRunner:
         return _Outcome(hook_run.REFUSED, _cut(said.refusal), _cut(said.output))
 
     async def _webhook(self, hook: Hook, about: dict[str, object]) -> _Outcome:
-        """Tried again where nobody answers, or the receiver has trouble; never after it has said no."""
+        """Sends the event. It tries again if the receiver does not answer, or answers with a server error; never after
+        a refusal."""
         from lochan.engines.duckdb.session import run_on_thread
         from lochan.hooks.webhook import send
 
@@ -170,7 +171,7 @@ def _webhook_outcome(answer: WebhookAnswer) -> _Outcome:
 
 
 def event_json(name: str, event: HookEvent, run: str, repository: OpenRepository) -> dict[str, object]:
-    """What a webhook is sent, and a module gets. No value of a row, and no path."""
+    """Returns what is sent to a webhook or a module. It contains no value of a row, and no path."""
     commit, about = event.commit, repository.repository
     return {
         "event": name,
@@ -190,6 +191,6 @@ def event_json(name: str, event: HookEvent, run: str, repository: OpenRepository
 
 
 def _cut(text: str, most: int = _TEXT_MAX) -> str:
-    """Without control characters: it is shown on terminals."""
+    """Shortens the text and replaces control characters, because it is shown on terminals."""
     plain = "".join(each if each.isprintable() or each == "\n" else " " for each in text)
     return plain if len(plain) <= most else f"{plain[:most]}…"

@@ -1,4 +1,4 @@
-"""The records of runs: written, listed from the newest on, and deleted when they are old enough."""
+"""The records of runs: writing them, listing them from the newest on, and deleting old ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def put_run(store: Store, repository: str, run: HookRunRecord) -> None:
 
 
 async def get_run(store: Store, repository: str, id: str) -> HookRunRecord:
-    """Raises NotFound."""
+    """Returns the record of a run. Raises NotFound."""
     hint = "`lochan hooks runs REPO` lists those that are kept"
     if not (id.isascii() and id.isalnum()):
         raise NotFound(f"no run of hooks {id!r}", hint=hint)
@@ -32,7 +32,8 @@ async def get_run(store: Store, repository: str, id: str) -> HookRunRecord:
 
 
 async def list_runs(store: Store, repository: str, after: str = "") -> AsyncIterator[HookRunRecord]:
-    """The newest first; with `after`, those that began before that one. A record that is damaged is left out."""
+    """Yields the records, the newest first; with `after`, only those that began before that one. A damaged record is
+    left out."""
     prefix = f"{repository}/{hook_run.FOLDER}"
     names = [stat.path async for stat in store.list(prefix)]
     for path in reversed(names):
@@ -46,7 +47,8 @@ async def list_runs(store: Store, repository: str, after: str = "") -> AsyncIter
 
 
 async def delete_old_runs(store: Store, repository: str, now: int, keep_days: float) -> None:
-    """Some of them: each run deletes those that became too old since the last. By the store's own times."""
+    """Deletes some of the old records: each run deletes those that have become too old since the last, by the store's
+    times. Errors are ignored: the next run tries again."""
     oldest = now / _SECOND - keep_days * 86_400
     prefix, seen = f"{repository}/{hook_run.FOLDER}", 0
     try:

@@ -1,4 +1,4 @@
-"""Ready queries for quality gates. Each gives a row for every violation, so its result must be empty."""
+"""Ready-made queries for quality gates. Each returns a row for every violation, so its result must be empty."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""A request to a webhook: signed, bounded in time and size, and never to an address inside.
+"""A request to a webhook: signed, bounded in time and size, and never to an address inside the network.
 
 Every host name is looked up, every address that it has is checked, and the connection goes to an address that was
 checked: a second look-up could give another one. Redirects are followed by the same steps. Hosts that an administrator
-has allowed by name may have private addresses.
-"""
+has allowed by name may have private addresses."""
 
 from __future__ import annotations
 
@@ -41,20 +40,21 @@ class WebhookRequest(NamedTuple):
 
 
 def check_url(url: str) -> None:
-    """Raises Invalid."""
+    """Raises Invalid unless the text is a URL that a webhook may have."""
     parts = _split(url)
     if parts.username is not None or parts.password is not None:
         raise Invalid("the address has a user name or a password in it", hint="requests are signed instead")
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port: what a signing secret is for."""
+    """Returns scheme, host and port. A signing secret belongs to one origin."""
     parts = _split(url)
     return f"{parts.scheme}://{(parts.hostname or '').lower()}:{parts.port or _SCHEMES[parts.scheme]}"
 
 
 def signing_secret(lake_key: bytes, repository: str, url: str) -> str:
-    """A secret for one repository and one receiver: what one receiver is sent proves nothing to another."""
+    """Returns a secret for one repository and one receiver: a request signed for one receiver proves nothing to
+    another."""
     about = f"lochan webhook\0{repository}\0{origin_of(url)}".encode()
     return hmac.new(lake_key, about, hashlib.sha256).hexdigest()
 
@@ -73,7 +73,8 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 def send(request: WebhookRequest, boot: Callable[[], float], lookup: Lookup = look_up) -> WebhookAnswer:
-    """Posts, in this thread. Raises Refused for an address inside, Transient for one that does not answer in time."""
+    """Posts the request in this thread. Raises Refused for an address inside, and Transient for one that does not
+    answer in time."""
     deadline = boot() + request.timeout_s
     url, body = request.url, request.body
     method = "POST"
@@ -135,7 +136,7 @@ def _once(
 
 
 def checked_address(host: str, port: int, allowed: Collection[str], lookup: Lookup = look_up) -> str:
-    """An address of the host that may be connected to. Raises Refused if any of its addresses is inside."""
+    """Returns an address of the host that may be connected to. Raises Refused if any of its addresses is inside."""
     found = lookup(host, port)
     if not found:
         raise Transient(f"the host {host!r} has no address")
@@ -150,8 +151,8 @@ def checked_address(host: str, port: int, allowed: Collection[str], lookup: Look
 
 
 def is_inside(address: str) -> bool:
-    """Whether it is not of the public internet: loopback, private, link-local, shared, multicast, reserved; also an
-    IPv4 address that is written as one of IPv6."""
+    """Returns whether the address is not of the public internet: loopback, private, link-local, shared, multicast or
+    reserved. This includes IPv4 addresses that are written as IPv6 ones."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -169,7 +170,7 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class _PinnedConnection(http.client.HTTPConnection):
-    """Connects to that address, and speaks to that host. It knows no proxy."""
+    """Connects to that address, and sends that host's name. It uses no proxy."""
 
     def __init__(self, host: str, port: int, address: str, timeout: float, secure: bool) -> None:
         super().__init__(host, port, timeout=timeout)
