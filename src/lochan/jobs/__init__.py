@@ -3,8 +3,8 @@
     rows of a task ──▶ the embedded loader ──▶ objects on the store ──▶ messages ──▶ one move of the branch
     └──────────────────────── executors ───────────────────────────┘   └──────── driver ────────┘
 
-An object counts once a commit names it. So a task that fails, or runs twice, leaves files that nobody knows of, which
-garbage collection takes; it never leaves a row twice, nor half of a job.
+An object counts once a commit names it. So a task that fails, or runs twice, leaves files that nothing names, which
+garbage collection deletes; it never leaves a row twice, nor half of a job.
 
 write         one write from its beginning to its end: of a frame, a data source, a batch of a stream
 tasks         work on Spark: on a thread of its own, and on each partition of a frame

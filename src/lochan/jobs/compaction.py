@@ -1,6 +1,6 @@
 """A branch of a pool is compacted on the engine that fits: planned, its rows written anew, one commit.
 
-It lands on any head that still holds all that it read; else somebody deleted or compacted some of it meanwhile, and it
+It lands on any head that still holds all objects that it read. If some of them were deleted or compacted meanwhile, it
 is refused (S6). A second compaction finds nothing to do.
 
 On Spark, groups of objects that one object holds are merged by a task each, larger ones by many:
@@ -86,7 +86,7 @@ class PoolCompactionResult(NamedTuple):
     bytes_after: int
 
 
-# Each group of the plan becomes new objects, which nobody knows of yet.
+# Makes new objects of each group of the plan. They are in no commit yet.
 Merge = Callable[[PoolCompactionPlan], Awaitable[RewriteResult]]
 
 
@@ -107,7 +107,8 @@ async def compact(
     actor: Actor,
     options: CompactJobOptions = DEFAULT_COMPACT,
 ) -> PoolCompactionResult:
-    """Raises NothingToDo, ConcurrentCommit, NotFound for an unknown id, and Refused if Spark does not start."""
+    """Merges objects of the branch. Raises NothingToDo, ConcurrentCommit, NotFound for an unknown id, and Refused if
+    Spark does not start."""
     plan = await plan_compaction(repository, branch, request)
     if engine_for(options.engine, plan.size_bytes, options.spark, options.limits) != SPARK:
         async with held_if_long(repository, "compact", branch, plan.mint, actor=actor) as hold:
@@ -126,8 +127,8 @@ async def compact(
 
 
 async def merge_groups(plan: PoolCompactionPlan, merge: Merge) -> Swap:
-    """Round by round, until nothing is left to merge. What one round made and the next one merged again is in no
-    commit, and is left to garbage collection."""
+    """Merges round by round, until nothing is left to merge. An object that one round made and the next one merged
+    again is in no commit, and is left to garbage collection."""
     removed: dict[str, Entry] = {}
     added: dict[str, Entry] = {}
     while plan.groups:
@@ -150,7 +151,7 @@ async def land_swap(
     actor: Actor,
     closes: tuple[str, ...] = (),
 ) -> PoolCompactionResult:
-    """Raises ConcurrentCommit if one of the objects has gone meanwhile."""
+    """Commits the swap. Raises ConcurrentCommit if one of the replaced objects has gone meanwhile."""
     head = await replace_objects(repository, branch, swap, message, actor=actor, closes=closes)
     removed, added = swap.removed, swap.added
     return PoolCompactionResult(head, len(removed), len(added), _rows(added), _size(removed), _size(added))
@@ -194,7 +195,7 @@ def _merge_on_spark(
 
 
 def removed_entries(plan: PoolCompactionPlan) -> list[Entry]:
-    """Without their facts, which the plan holds already."""
+    """Returns the entries of the plan without their facts, which the plan holds already."""
     return [
         msgspec.structs.replace(entry, metadata={})
         for indices in plan.indices()
@@ -203,7 +204,7 @@ def removed_entries(plan: PoolCompactionPlan) -> list[Entry]:
 
 
 def write_objects(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
-    """The objects that stand for those of the plan, which nobody knows of yet."""
+    """Writes the objects that replace those of the plan. They are in no commit yet."""
     ship(spark)
     target = replace(target, limits=task_limits(spark))
     groups = [*groups_of(plan)]
@@ -219,7 +220,7 @@ def write_objects(spark: SparkSession, target: PoolTarget, plan: PoolCompactionP
 
 
 def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup]) -> list[MergeGroup]:
-    """With the bounds between their parts."""
+    """Returns the groups with the bounds between their parts."""
     tasks = split(groups)
     looking = partial(sample, target)
     try:
@@ -230,7 +231,7 @@ def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup
 
 
 def number_groups(groups: Sequence[MergeGroup], sampled: pa.Table) -> Iterator[MergeGroup]:
-    """Each with its bounds, and the parts of all of them with numbers of their own."""
+    """Yields each group with its bounds, and numbers the parts of all groups consecutively."""
     first = 0
     numbers = sampled["number"].to_numpy()
     for number, group in enumerate(groups):

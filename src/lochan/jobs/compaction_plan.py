@@ -1,8 +1,7 @@
 """Which data objects of a branch are merged with which, by key spans (`pools/compaction.py`).
 
-Objects that were merged are smaller than those they came from, and may be small side by side: so there is a plan of
-them too, until there is nothing left to merge.
-"""
+Merged objects are smaller than those they came from, and may be small side by side. So they are planned again, until
+nothing is left to merge."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from lochan.versioning.open_repository import OpenRepository
 
 
 class CompactRequest(NamedTuple):
-    """Which objects are looked at."""
+    """Which objects are considered."""
 
     ids: Sequence[str] = ()  # or beginnings of ids; none: all
     within: Span | None = None  # only those whose keys meet it
@@ -41,7 +40,7 @@ EVERYTHING = CompactRequest()
 
 
 class PoolCompactionPlan(NamedTuple):
-    """What is to be merged with what."""
+    """Which objects are to be merged with which."""
 
     snapshot: Snapshot  # with the settings that new objects are to have
     groups: list[Group]
@@ -58,12 +57,12 @@ class PoolCompactionPlan(NamedTuple):
         return sum(group.bytes for group in self.groups)
 
     def indices(self) -> list[list[int]]:
-        """The numbers that the objects of each group have in the snapshot."""
+        """Returns the numbers that the objects of each group have in the snapshot."""
         at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
         return [[at[path] for path in group.paths] for group in self.groups]
 
     def after(self, done: RewriteResult) -> PoolCompactionPlan:
-        """What is left to do when this has been done."""
+        """Returns the plan for what is left to do afterwards."""
         gone = {entry.path for entry in done.removed}
         entries = self.snapshot.entries
         left = entries.filter(pc.invert(pc.is_in(entries["path"], pa.array(sorted(gone), pa.string()))))
@@ -75,14 +74,15 @@ class PoolCompactionPlan(NamedTuple):
 
 
 async def rehearse(repository: OpenRepository, branch: str, request: CompactRequest = EVERYTHING) -> list[Group]:
-    """What would be merged with what; nothing is read but the tree."""
+    """Returns the groups that would be merged. It reads only the tree."""
     return (await _plan(repository, branch, request)).groups
 
 
 async def plan_compaction(
     repository: OpenRepository, branch: str, request: CompactRequest = EVERYTHING
 ) -> PoolCompactionPlan:
-    """To be made before the first byte is written. Raises NothingToDo, ReadOnly, NotFound for an unknown id."""
+    """Plans a compaction. Call it before the first byte is written. Raises NothingToDo, ReadOnly, or NotFound for an
+    unknown id."""
     found = await _plan(repository, branch, request)
     if not found.groups:
         raise NothingToDo(f"no objects of branch {branch!r} overlap, or are small side by side", hint="all is in order")
@@ -110,7 +110,7 @@ def _groups(snapshot: Snapshot, request: CompactRequest, only: frozenset[str] | 
 
 
 async def _only(repository: OpenRepository, tree: Tree, request: CompactRequest) -> frozenset[str] | None:
-    """The paths that the request names; None: all."""
+    """Returns the paths that the request names, or None for all."""
     chosen = frozenset([(await find(tree, id)).path for id in request.ids]) if request.ids else None
     if not request.upto:
         return chosen

@@ -1,9 +1,8 @@
-"""A compaction as executors know it: what is to be merged, some keys of it, its rows cut up by their keys, and the rows
-of a part in order.
+"""A compaction as executors see it: what is to be merged, a sample of its keys, its rows cut up by their keys, and the
+rows of a part in order.
 
-Whatever differs between groups comes to a task as its own data. What is alike for all tasks, and so is sent to each,
-does not grow with the groups, except for a few numbers of each group that is cut up (`PartForms`).
-"""
+What differs between groups comes to a task as its own data. What is the same for all tasks, and so is sent to each,
+does not grow with the groups, except for a few numbers of each group that is cut up (`PartForms`)."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ _BATCH = 32_768
 
 
 class MergeTask(msgspec.Struct, frozen=True, array_like=True):
-    """Some objects of a group, or all of them, and what must be known of the group: see `MergeGroup`."""
+    """Some objects of a group, or all of them, and what a task must know of the group: see `MergeGroup`."""
 
     group: int
     entries: tuple[Entry, ...]
@@ -66,8 +65,8 @@ class MergeTask(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class MergeGroup:
-    """`forms`: for each form that its objects have, the facts that make it. So whoever has one object knows the layout
-    of all."""
+    """A group of objects to merge. `forms` has, for each form of its objects, the facts that make it, so that a task
+    with one object knows the layout of all."""
 
     entries: tuple[Entry, ...]
     forms: tuple[Facts, ...]
@@ -78,17 +77,18 @@ class MergeGroup:
 
     @property
     def alone(self) -> bool:
-        """Whether one task does it. Rows that are text are not cut up: they have no columns to tell their keys."""
+        """Whether a single task merges the group. Rows that are text are not cut up: they have no columns for their
+        keys."""
         return self.pieces == 1 or any(form.body for form in self.forms)
 
     def task(self, number: int, entries: tuple[Entry, ...]) -> MergeTask:
-        """For these entries of it. `number` is its own among all groups."""
+        """Returns the task for these entries of it. `number` is the group's own among all groups."""
         return MergeTask(number, entries, self.forms, self.rows, self.bounds, self.first)
 
 
 @dataclass(frozen=True, slots=True)
 class PartForms:
-    """Which forms the rows of a part have. Groups of one pool mostly have the same forms, which are kept once. May be
+    """The forms of the rows of each part. Groups of one pool mostly have the same forms, which are kept once. It can be
     pickled."""
 
     forms: tuple[Facts, ...]
@@ -114,7 +114,7 @@ def groups_of(plan: PoolCompactionPlan) -> Iterator[MergeGroup]:
 
 
 def split(groups: Iterable[MergeGroup]) -> list[MergeTask]:
-    """The tasks of those that are cut up."""
+    """Returns the tasks of the groups that are cut up."""
     return [
         group.task(number, lot)
         for number, group in enumerate(groups)
@@ -124,7 +124,7 @@ def split(groups: Iterable[MergeGroup]) -> list[MergeTask]:
 
 
 def _forms(snapshot: Snapshot, indices: Sequence[int]) -> tuple[Facts, ...]:
-    """Without what differs between objects of one form."""
+    """Returns the forms of these objects, without facts that differ between objects of one form."""
     found = {form_of(snapshot.facts(index)): None for index in indices}
     return tuple(found)
 
@@ -150,7 +150,7 @@ def alone(groups: Iterable[MergeGroup]) -> list[MergeTask]:
 
 
 def merge_alone(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Whole groups: objects on the store."""
+    """Merges whole groups, and puts the objects on the store."""
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=False) as (_, rewriting):
@@ -158,7 +158,7 @@ def merge_alone(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator
 
 
 def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Some keys of each group, and for how many rows each of them stands."""
+    """Yields some keys of each group, each with the number of rows that it stands for."""
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=True) as (session, rewriting):
@@ -170,7 +170,7 @@ def sample(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def cut(target: PoolTarget, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """All rows of objects, for the parts that they lie in."""
+    """Yields all rows of the objects, for the parts that they belong to."""
     with reports_errors():
         for task in _tasks(tasks):
             with _read(target, task, whole=True) as (session, rewriting):
@@ -198,7 +198,7 @@ def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.Record
 
 @contextmanager
 def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, ObjectRewriter]]:
-    """The objects of a task, to be rewritten. `whole`: as its group lays them out."""
+    """Opens the objects of a task for rewriting. With `whole`, they have the common layout of their group."""
     store = target.store(SystemClock(), Ids())
     files = files_of(store)
     snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
@@ -217,7 +217,7 @@ def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple
 
 
 def _key_and_rows(rewriting: ObjectRewriter, target: PoolTarget) -> tuple[str, str]:
-    """The sort key of each row, and the rows: all of a group have one layout."""
+    """Returns the SQL for the sort key of each row, and for the rows. All rows of a group have one layout."""
     known, [relation] = rewriting.laid_out()
     by = Order(relation.layout, target.settings, known.by_id).by()
     return (sort_key(by) if by else "''::BLOB"), relation.sql
@@ -243,7 +243,7 @@ def store_written(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterato
 
 
 def _part(bounds: Sequence[bytes], low: int, high: int) -> str:
-    """How many of the bounds are not greater than the key, by a tree of comparisons."""
+    """Returns SQL that computes how many of the bounds are not greater than the key, by a tree of comparisons."""
     if low == high:
         return f"{low}"
     middle = (low + high) // 2
@@ -262,7 +262,7 @@ def _sample_batch(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
 
 
 def task_session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
-    """Two of these are within what a task may use."""
+    """Opens a session. A task may have two of these within its limits."""
     limits = target.limits._replace(memory_bytes=target.limits.memory_bytes // 2)
     return DuckSession(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)
 

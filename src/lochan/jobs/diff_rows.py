@@ -83,7 +83,8 @@ async def diff_rows(
     request: RowDiffRequest,
     options: DiffOptions = DEFAULT_DIFF,
 ) -> RowDiff:
-    """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused if Spark does not start."""
+    """Compares the rows of two commits. Raises NotFound, Invalid for a bad key or files that are not rows, Gone, and
+    Refused if Spark does not start."""
     sides = await sides_of(repository, request)
     if engine_for(options.engine, sides.size_bytes, options.spark, options.limits) != SPARK:
         return await embedded(repository, sides, at.files, options.limits, sample=options.sample)
@@ -108,7 +109,7 @@ class DiffTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DiffReading(NamedTuple):
-    """What an executor must know to read them. May be pickled; what opens the store is never printed."""
+    """What an executor must know to read them. It can be pickled; the credentials of the store are never printed."""
 
     place: StoreLocation
     sides: Sides  # without entries: each task has its own
@@ -117,7 +118,8 @@ class DiffReading(NamedTuple):
 
 
 def diff_rows_on_spark(spark: SparkSession, place: StoreLocation, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
-    """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
+    """Compares the rows on Spark. Raises Invalid for a key that is not unique and for files that are not rows, and
+    Gone."""
     found = differences(spark, place, sides).persist()
     try:
         return _outcome(spark, found, sides, sample)
@@ -150,7 +152,7 @@ def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> Data
 
 
 def _send_lines(reading: DiffReading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """On an executor: the lines of some entries, for their buckets."""
+    """Yields the lines of some entries, for their buckets. It runs on an executor."""
     with reports_errors(), _session(reading) as session:
         for batch in batches:
             for data in batch.column("task").to_pylist():
@@ -169,7 +171,8 @@ def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
 
 
 def _buckets(session: DuckSession, rows: pa.RecordBatch, reading: DiffReading) -> Parts:
-    """By the engine's own hash, which does not depend on the machine. Rows without the key go together."""
+    """Returns the bucket of each row, by the engine's own hash, which does not depend on the machine. Rows without the
+    key share a bucket."""
     by = "ident" if reading.sides.keys else "line"
     with session.registered("lines", rows):
         found = session.table(f"SELECT (coalesce(hash({by}), 0) % {reading.buckets})::INTEGER AS bucket FROM lines")
@@ -178,7 +181,7 @@ def _buckets(session: DuckSession, rows: pa.RecordBatch, reading: DiffReading) -
 
 
 def _find_differences(reading: DiffReading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """On an executor: what differs among the lines that were sent here."""
+    """Yields the differences among the lines that were sent here. It runs on an executor."""
     each = iter(records)
     first = next(each, None)
     if first is None:
@@ -200,7 +203,7 @@ def _session(reading: DiffReading) -> DuckSession:
 
 
 def _outside(place: StoreLocation, url: str) -> Store:
-    """Files outside the lake are read with the lake's own keys."""
+    """Opens a store outside the lake, with the lake's own keys."""
     return place.at(url).open(clock=SystemClock(), ids=Ids())
 
 

@@ -61,7 +61,7 @@ Write = Callable[Concatenate[Target, P], Iterator[TaskMessage]]
 
 
 def spilling(write: Write[Target, P]) -> Write[Target, P]:
-    """For what a task does: its messages stay small, however many objects it writes."""
+    """Wraps what a task does, so that its messages stay small, however many objects it writes."""
 
     @wraps(write)
     def small(target: Target, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[TaskMessage]:
@@ -71,7 +71,7 @@ def spilling(write: Write[Target, P]) -> Write[Target, P]:
 
 
 def spill_messages(target: RunTarget, messages: Iterable[TaskMessage]) -> Iterator[TaskMessage]:
-    """One message of all that fits into it, and one for each run. Raises TaskFailed."""
+    """Yields one message of the entries that fit into it, and one for each run. Raises TaskFailed."""
     held: list[TaskMessage] = []
     size, room = 0, INLINE_BYTES if partition_of_task() < INLINE_TASKS else 0
     for message in messages:
@@ -86,7 +86,7 @@ def spill_messages(target: RunTarget, messages: Iterable[TaskMessage]) -> Iterat
 
 
 def put_run(target: RunTarget, message: TaskMessage) -> TaskMessage:
-    """The same message, with its entries on the store. Raises TaskFailed."""
+    """Returns the same message, with its entries on the store. Raises TaskFailed."""
     with reports_errors():
         made, size = asyncio.run(_put(target, message.entries))
     return msgspec.structs.replace(
@@ -99,7 +99,7 @@ def put_run(target: RunTarget, message: TaskMessage) -> TaskMessage:
 
 
 async def _put(target: RunTarget, entries: tuple[Entry, ...]) -> tuple[EntryRun, int]:
-    """And how many bytes it has."""
+    """Puts the run. Returns it with its size in bytes."""
     clock, ids = SystemClock(), Ids()
     data = run.encode(run.changes_table(entries))
     id = f"{run_prefix(target.mint)}{ids.ksuid(clock.wall())}"

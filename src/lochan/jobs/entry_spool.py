@@ -1,5 +1,5 @@
-"""Sorted tables of entries that are read side by side, a few rows of each at a time. What does not fit into memory lies
-in one scratch file: a job of many tasks has as many tables, and all of them may cover the same paths.
+"""Reads sorted tables of entries side by side, a few rows of each at a time. Tables that do not fit into memory are in
+one scratch file: a job of many tasks has as many tables, and all of them may cover the same paths.
 
     table 1   ··a··d··|·····g··      in the order of all paths, a piece at a time: of each table, the rows of the piece
     table 2   ···c····|e··f····      lie side by side, so each row is read once and no table is held
@@ -32,11 +32,11 @@ Numbers = npt.NDArray[np.int64]
 
 class _Part(Protocol):
     def rows(self, start: int, stop: int) -> pa.RecordBatch:
-        """REQUIRES: the calls ascend."""
+        """Returns these rows. REQUIRES: the calls ascend."""
 
 
 class EntrySpool:
-    """Every table has RUN_SCHEMA and ascends by path. Is closed by whoever makes it."""
+    """A spool of tables. Every table has RUN_SCHEMA and ascends by path. The caller that makes it must close it."""
 
     def __init__(self) -> None:
         self._parts: list[_Part] = []
@@ -57,7 +57,7 @@ class EntrySpool:
         self._paths.append(batch.column("path"))
 
     def pieces(self) -> Iterator[pa.Table]:
-        """All rows in path order. May be called again."""
+        """Yields all rows in path order. It may be called again."""
         paths = self.paths
         order: Numbers = pc.sort_indices(paths).to_numpy()
         counts = [len(each) for each in self._paths]
@@ -67,14 +67,14 @@ class EntrySpool:
             yield self._piece(order[start : start + step], firsts)
 
     def close(self) -> None:
-        """May be called twice."""
+        """Deletes the scratch file. Calling it again does nothing."""
         if self._file >= 0:
             os.close(self._file)
             shutil.rmtree(self._folder, ignore_errors=True)
             self._file = -1
 
     def _piece(self, numbers: Numbers, firsts: Numbers) -> pa.Table:
-        """The rows of these numbers, which count the rows of all tables, in this order."""
+        """Returns the rows of these numbers, in this order. Numbers count the rows of all tables."""
         owners = np.searchsorted(firsts, numbers, side="right") - 1
         places = np.empty(len(numbers), np.int64)
         batches, before = [], 0

@@ -1,4 +1,4 @@
-"""Rows as Parquet files of a repository: what an executor does with a task's rows, where no pool sorts them."""
+"""Writes a task's rows as Parquet files of a repository: an executor does this where no pool sorts them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it li
 
 @dataclass(frozen=True, slots=True)
 class FilesTarget:
-    """May be pickled."""
+    """The place where tasks write files. It can be pickled."""
 
     place: StoreLocation
     repository_id: str
@@ -49,11 +49,11 @@ class FilesTarget:
 
     @property
     def suffix(self) -> str:
-        """Behind the name of the branch."""
+        """The text behind the name of the branch."""
         return f"/{self.prefix}"
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-        """What a task does with its rows."""
+        """Writes the rows of a task."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -73,7 +73,7 @@ class FilesTarget:
 async def files_target(
     repository: OpenRepository, place: StoreLocation, prefix: str, partition_by: tuple[str, ...] = ()
 ) -> FilesTarget:
-    """To be made before the first task starts. Raises Refused, Invalid."""
+    """Returns the target. Call it before the first task starts. Raises Refused or Invalid."""
     about = repository.repository
     if about.kind == POOL:
         raise Refused(f"{about.name!r} is a pool: it holds rows, not files", hint=f"write to {about.name} itself")
@@ -86,7 +86,7 @@ async def files_target(
 
 @spilling
 def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """`part` is the task's number. Raises TaskFailed."""
+    """Writes the rows of a task. `part` is the task's number. Raises TaskFailed."""
     from lochan.jobs.pool_writer import file_pieces  # with an engine behind it, which only tasks need
 
     with (
@@ -113,7 +113,8 @@ class WrittenFile(NamedTuple):
 
 
 class _OpenFile:
-    """Rows are held until they make a row group: those of many partitions come in small pieces."""
+    """A file that is being written. Rows are held until they make a row group, because those of many partitions come in
+    small pieces."""
 
     def __init__(self, file: Path, folder: str, schema: pa.Schema) -> None:
         self.schema = schema
@@ -145,7 +146,7 @@ class _OpenFile:
 
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], target: FilesTarget) -> Iterator[WrittenFile]:
-    """Each as soon as it is full, or as too many are open."""
+    """Yields each file as soon as it is full, or too many are open."""
     opened: dict[str, _OpenFile] = {}  # by the folder of the partition, what was written to last at the end
     numbers = count()
     for batch in batches:

@@ -1,5 +1,5 @@
-"""A list of files outside the lake, made by tasks of Spark: they list spans of a bucket, or read parts of an inventory,
-and Spark sorts what they found.
+"""Lists files outside the lake in tasks of Spark: they list spans of a bucket, or read parts of an inventory, and Spark
+sorts what they found.
 
     spans, parts ──▶ files ──▶ Spark's sort by path ──▶ runs on the store ──▶ ranges (`import_ranges.py`) ──▶ one commit
     └─── driver ──┘  └───────────────────────────── tasks ─────────────────────────────────────────────┘  └─ driver ─┘
@@ -7,8 +7,8 @@ and Spark sorts what they found.
 The driver holds names and counts. Only where the branch has objects between the paths that come in, or something is
 staged, it compares them itself, and then it has a few runs at a time.
 
-What tasks do is what the embedded engine does in one process (`versioning/bodies`): so the list is the same whoever
-makes it. A run is a file like any other that a job makes before it lands: its name carries the job's mint (G1).
+Tasks do the same as the embedded engine does in one process (`versioning/bodies`), so the list is the same on every
+engine. A run is a file like any other that a job makes before it lands: its name carries the job's mint (G1).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ListTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ImportTarget(NamedTuple):
-    """What all tasks know. May be pickled."""
+    """What all tasks know. It can be pickled."""
 
     place: StoreLocation  # of the lake
     repository_id: str
@@ -90,7 +90,7 @@ class ImportTarget(NamedTuple):
 
 
 async def list_tasks(outside: OutsideFiles, sources: Sequence[ImportFolder], cores: int) -> list[ListTask]:
-    """Raises Invalid, NotFound, Refused."""
+    """Returns the tasks. Raises Invalid, NotFound or Refused."""
     tasks: list[ListTask] = []
     for source in sources:
         at = await place_of(outside, source)
@@ -120,8 +120,9 @@ def roots_of(tasks: Iterable[ListTask]) -> set[str]:
 
 
 def list_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[ListTask], seen: Seen) -> list[EntryRun]:
-    """Runs that follow each other in path order. A call into the JVM: whoever has an event loop waits for it on a
-    thread. Raises Invalid for two files at one path, NotFound if there are none, and what a task raised."""
+    """Lists the files as runs that follow each other in path order. It calls into the JVM, so a program with an event
+    loop must call it on a thread. Raises Invalid for two files at one path, NotFound if there are none, and the errors
+    of tasks."""
     from lochan.jobs.messages import error_of
     from lochan.jobs.spread import cache_frame
 
@@ -141,12 +142,12 @@ def list_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[Lis
 
 
 def cut_on_spark(spark: SparkSession, target: ImportTarget, runs: Sequence[EntryRun]) -> ListedRanges:
-    """All files of the runs as ranges on the store. As `list_on_spark`."""
+    """Writes all files of the runs as ranges on the store. It blocks and raises as `list_on_spark` does."""
     return ListedRanges(write_on_spark(spark, target, range_tasks(runs, STANDARD)), target.mint)
 
 
 def _list_files(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task lists."""
+    """Lists the files of a task."""
     with reports_errors(), asyncio.Runner() as runner:
         clock, ids = SystemClock(), Ids()
         stores = {root: open_on_executor(place, clock, ids) for root, place in target.stores.items()}
@@ -181,7 +182,7 @@ async def _files(task: ListTask, stores: Mapping[str, Store]) -> AsyncIterator[p
 
 
 def _write_runs(target: ImportTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """What a task does with its part of the sorted list."""
+    """Writes a task's part of the sorted list."""
     with reports_errors():
         clock, ids = SystemClock(), Ids()
         store = open_on_executor(target.place, clock, ids)
@@ -223,7 +224,7 @@ def _twice(paths: pa.StringArray) -> str:
 
 
 class RunFiles:
-    """A `FileList` of runs that follow each other, of which a few are held."""
+    """A `FileList` of runs that follow each other. It keeps only a few of them open."""
 
     def __init__(self, repository: OpenRepository, runs: Sequence[EntryRun]) -> None:
         self._repository = repository

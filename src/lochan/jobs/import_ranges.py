@@ -1,4 +1,4 @@
-"""Runs of listed files, cut into the ranges of a tree by tasks of Spark. The driver holds names, counts, and the rows
+"""Cuts runs of listed files into the ranges of a tree, in tasks of Spark. The driver holds names, counts, and the rows
 where a cut may be.
 
     runs       ├──────1──────┤├──────2──────┤├──────3──────┤     each task told which of its rows may end a range
@@ -58,7 +58,7 @@ class RangeTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 def rows_of_cuts(paths: pa.StringArray, cut: RangeCut) -> tuple[int, ...]:
-    """The rows whose path may end a range."""
+    """Returns the rows whose path may end a range."""
     found: list[int] = []
     for low in range(0, len(paths), _HASHED_AT_ONCE):
         hashes = bloom.hash_all(paths[low : low + _HASHED_AT_ONCE])
@@ -67,7 +67,8 @@ def rows_of_cuts(paths: pa.StringArray, cut: RangeCut) -> tuple[int, ...]:
 
 
 def range_tasks(runs: Sequence[EntryRun], cut: RangeCut) -> list[RangeTask]:
-    """REQUIRES: the runs follow each other in path order. A task has the ranges that begin in one run."""
+    """Returns the tasks. Each has the ranges that begin in one run. REQUIRES: the runs follow each other in path
+    order."""
     starts = np.concatenate([[0], np.cumsum([made.run.count for made in runs])]).tolist()
     tasks: dict[int, list[tuple[RangePart, ...]]] = {}
     for begin, end in _spans(runs, starts, cut):
@@ -77,7 +78,7 @@ def range_tasks(runs: Sequence[EntryRun], cut: RangeCut) -> list[RangeTask]:
 
 
 def _spans(runs: Sequence[EntryRun], starts: Sequence[int], cut: RangeCut) -> Iterator[tuple[int, int]]:
-    """The rows of each range, counted through all runs."""
+    """Yields the first and last row of each range, counted through all runs."""
     ends = [start + row + 1 for start, made in zip(starts, runs, strict=False) for row in made.cuts]
     begin, total = 0, starts[-1]
     while begin < total:
@@ -102,7 +103,8 @@ def _run_of(starts: Sequence[int], row: int) -> int:
 
 
 def write_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[RangeTask]) -> tuple[RangeRef, ...]:
-    """In path order. A call into the JVM: whoever has an event loop waits for it on a thread. Raises Corrupt, Gone."""
+    """Writes the ranges, and returns them in path order. It calls into the JVM, so a program with an event loop must
+    call it on a thread. Raises Corrupt or Gone."""
     encoded = [msgspec.msgpack.encode(task) for task in tasks]
     answers = run_on_bytes(spark, partial(_write_ranges, target), encoded)
     found = [ref for answer in answers for ref in msgspec.msgpack.decode(answer, type=list[RangeRef])]
@@ -110,7 +112,7 @@ def write_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[Ra
 
 
 def _write_ranges(target: ImportTarget, tasks: Iterable[bytes]) -> Iterator[bytes]:
-    """What a task does. If it is done twice, the second writes the same files."""
+    """Writes the ranges of a task. If it runs twice, it writes the same files again."""
     with reports_errors(), asyncio.Runner() as runner:
         store = open_on_executor(target.place, SystemClock(), Ids())
         for data in tasks:

@@ -1,12 +1,11 @@
-"""All objects of a job come to a branch by one commit, and a job that is done again is found there.
+"""Brings all objects of a job to a branch by one commit, and finds that commit if the job is repeated.
 
-Whoever cannot know whether their commit landed (a driver that was killed, an answer that was lost) does it again under
-the same name: (job, batch), which the commit carries. It is looked for on every try, on the head that the try is
-computed on, and the commit is valid on that head alone: so it is exact with any number of writers.
+A program that cannot know whether its commit landed, because a driver was killed or an answer was lost, repeats it
+under the same name: (job, batch), which the commit carries. Every try looks for that name, on the head that it is
+computed on, and its commit is valid on that head alone. So it is exact with any number of writers.
 
 An overwrite may drop only what its rows were made of (ReplaceGuard). A change of single rows replaces the objects that
-it has read, on any head that still has all of them: what others have added meanwhile stays.
-"""
+it has read, on any head that still has all of them: what others have added meanwhile stays."""
 
 from __future__ import annotations
 
@@ -41,14 +40,15 @@ Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what goes by the same c
 
 
 class ReplaceGuard(NamedTuple):
-    """What an overwrite may drop. May be pickled. With neither, all may be replaced."""
+    """What an overwrite may drop. With neither commits nor a head, it may replace everything. It can be pickled."""
 
     read: tuple[str, ...] = ()  # commits that the rows were read at: the head may have nothing that one of them lacks
     head: str = ""  # or the head that the caller names
     empty: bool = False  # nothing may be there at all
 
     async def check(self, repository: OpenRepository, branch: str, head: str, under: str = "") -> None:
-        """`under` is the path that is replaced. Raises PreconditionFailed, AlreadyExists."""
+        """Checks that the head may be replaced. `under` is the path that is replaced. Raises PreconditionFailed or
+        AlreadyExists."""
         if self.empty and not await _is_empty(repository, head, under):
             raise already_there(f"{repository.repository.name}@{branch}{f'/{under}' if under else ''}")
         if self.head:
@@ -91,7 +91,7 @@ NO_GUARD = ReplaceGuard()
 
 
 class BatchName(NamedTuple):
-    """The name of what must land once: a query and the number of its batch, or a job made for the occasion."""
+    """The name of a commit that must land once: a query and the number of its batch, or a job made for the occasion."""
 
     job: str
     batch: int = 0
@@ -101,7 +101,7 @@ class BatchName(NamedTuple):
         return {JOB: self.job, BATCH: str(self.batch)}
 
     def batch_of(self, commit: Commit) -> int | None:
-        """Returns the batch of a commit that this job made; None for a commit of another job."""
+        """Returns the batch of a commit that this job made, or None for a commit of another job."""
         return int(commit.metadata[BATCH]) if commit.metadata.get(JOB) == self.job else None
 
 
@@ -155,11 +155,11 @@ async def land(
     why: str = "load",
     closes: tuple[str, ...] = (),
 ) -> LandResult:
-    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` some paths, if the
-    guard lets that head be replaced; with a `removal`, in place of what that takes away on the head; or in place of the
-    objects that the tasks have replaced, if all of these are still there. Raises what a move raises,
-    PreconditionFailed, AlreadyExists, ConcurrentCommit, and Gone where garbage was collected twice since the job began
-    and nothing held its files open. `closes` is what did."""
+    """Adds the objects to the current head. With `replace`, they replace all that it has `under` some paths, if the
+    guard permits that; with a `removal`, they replace what that takes away on the head; or they replace the objects
+    that the tasks have rewritten, if all of these still exist. Raises the errors of a move, PreconditionFailed,
+    AlreadyExists, ConcurrentCommit, and Gone if garbage was collected twice since the job began and nothing held its
+    files open. `closes` names what held them open."""
     async with job_entries(repository, messages) as entries:
         total = entries.total
         _check_replaced_once(total.removed)
@@ -170,7 +170,7 @@ async def land(
 
 
 class _Landing(NamedTuple):
-    """As `land` is asked for it."""
+    """The arguments of `land`."""
 
     branch: str
     message: CommitMessage
@@ -227,22 +227,23 @@ def _default_message(why: str, done: TaskMessage) -> str:
 
 
 def _check_replaced_once(removed: tuple[Entry, ...]) -> None:
-    """Two tasks that had replaced one object would have kept its rows twice."""
+    """Raises Conflict if two tasks have replaced the same object: its other rows would be kept twice."""
     if len({entry.path for entry in removed}) < len(removed):
         raise Conflict("two tasks have changed rows of one data object", hint="nothing was changed; run it again")
 
 
 async def earlier_commit(repository: OpenRepository, branch: str, once: BatchName) -> str | None:
-    """The commit, if it landed: asked before the work is done, it saves it. That it did not is no promise."""
+    """Returns the commit, if it landed before. Calling this first can save the work; None is no guarantee that the
+    commit will not be found later."""
     refs, _ = await repository.refs()
     return find_commit(refs.recorded, refs.branch(branch).head, once)
 
 
 def find_commit(look_up: LookUp, head: str, once: BatchName) -> str | None:
-    """The commit of that name in the history of the head.
+    """Returns the commit of that name in the history of the head.
 
-    A job's batches come to a branch in their order. So behind an earlier batch, or behind a head that is older than the
-    job, on the branch's own line, there is nothing to be found; nor on other lines that end below."""
+    A job's batches come to a branch in their order. So the search ends at an earlier batch, and at a head that is older
+    than the job, on the branch's own line, and on other lines below it."""
     line, lowest = head, 0
     for id, commit in by_generation(look_up, head):
         if commit.generation < lowest:
@@ -263,7 +264,7 @@ class _Again(Exception):
 
 
 async def _tree(repository: OpenRepository, on: MoveBase, entries: JobEntries, gone: pa.StringArray) -> Tree:
-    """With the entries, and without the paths that are gone, which ascend."""
+    """Returns the tree with the entries, and without the paths that are gone, which ascend."""
     changes = entries.changes()
     if len(gone):
         changes = bulk.together_in_order(changes, gone)

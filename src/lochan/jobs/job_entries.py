@@ -1,5 +1,5 @@
-"""All entries that the tasks of a job wrote, in the order of a tree: those that their messages hold, and those that
-they put to the store as runs. The driver holds paths and counts; of the entries themselves it has a piece at a time.
+"""All entries that the tasks of a job wrote, in the order of a tree: those in their messages, and those that they put
+to the store as runs. The driver holds paths and counts, and a piece of the entries at a time.
 
     messages ──▶ entries ───────────────┐
          └─────▶ runs ──▶ read once, ───┴──▶ pieces in path order ──▶ the ranges of a tree
@@ -41,13 +41,13 @@ async def job_entries(repository: OpenRepository, messages: Iterable[TaskMessage
 
 
 async def all_entries(repository: OpenRepository, messages: Iterable[TaskMessage]) -> list[Entry]:
-    """In memory, for whoever needs all at once."""
+    """Returns all entries in memory, for callers that need them all at once."""
     async with job_entries(repository, messages) as entries:
         return [entry async for table in entries.changes() for entry in entries_of(table)]
 
 
 class JobEntries:
-    """`total` is what all tasks have told. Is closed by whoever makes it."""
+    """The entries of a job. `total` is the sum of all messages. The caller that makes it must close it."""
 
     def __init__(self, repository: OpenRepository, total: TaskMessage) -> None:
         self.total = total
@@ -60,7 +60,7 @@ class JobEntries:
         return self.total.objects
 
     def new(self, closes: tuple[str, ...] = ()) -> NewObjects | None:
-        """What an event must record of files that it is the first to name, and that this held open."""
+        """Returns what an event must record about files that it is the first to name, and about what held them open."""
         mints = [each.mint for each in self.total.runs]
         mints += [lowest_mint(self.total.entries)] if self.total.entries else []
         return NewObjects(min(mints), closes) if mints else None
@@ -71,12 +71,12 @@ class JobEntries:
         return together([self.total, known]).unparsed_times
 
     async def paths(self) -> pa.StringArray:
-        """In no order."""
+        """Returns the paths, in no order."""
         return (await self._read()).paths
 
     async def changes(self) -> AsyncIterator[pa.Table]:
-        """Tables of RUN_SCHEMA that follow each other in path order. May be called again. Raises Corrupt for a damaged
-        run, and Gone for one that was collected."""
+        """Yields tables of RUN_SCHEMA that follow each other in path order. It may be called again. Raises Corrupt for
+        a damaged run, and Gone for one that was collected."""
         pieces = (await self._read()).pieces()
         while (piece := await self._threads.run(next, pieces, None)) is not None:
             yield piece
@@ -86,7 +86,7 @@ class JobEntries:
             self._spool.close()
 
     async def _read(self) -> EntrySpool:
-        """Once, however often a landing is tried."""
+        """Reads the entries once, however often a landing is tried."""
         if self._spool is not None:
             return self._spool
         spool = EntrySpool()
@@ -110,7 +110,7 @@ class JobEntries:
 
 
 async def read_run(repository: OpenRepository, made: EntryRun, threads: Threads) -> pa.Table:
-    """What a task has put to the store. Raises Corrupt, Gone."""
+    """Returns the entries that a task has put to the store. Raises Corrupt or Gone."""
     store = repository.store
     path = f"{repository.repository.id}/{made.run.file}"
     what = f"run {path} in {store.url}"
@@ -128,7 +128,7 @@ async def read_run(repository: OpenRepository, made: EntryRun, threads: Threads)
 
 
 def decoded_run(data: bytes, made: EntryRun, what: str) -> pa.Table:
-    """Raises Corrupt."""
+    """Returns the entries. Raises Corrupt."""
     if sha256(data).digest() != made.sha256:
         raise Corrupt(
             f"{what} is damaged: its SHA-256 is not the one that a task wrote it with",

@@ -1,5 +1,5 @@
-"""Segments of a journal, checked and taken apart by tasks of Spark: a task reads some segments and sends what the fold
-needs of each. The driver asks for a wave at a time, so it never holds more than that of a journal."""
+"""Prepares segments of a journal in tasks of Spark: a task reads some segments, checks them, and sends what the fold
+needs of each. The driver starts one wave of tasks at a time, so it never holds more of a journal than that."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class DigestTask(msgspec.Struct, frozen=True, array_like=True):
 def digest_wave(
     spark: SparkSession, place: StoreLocation, journal: str, segments: Sequence[tuple[int, str]], stops: Sequence[int]
 ) -> list[bytes]:
-    """Digests of these segments, in order. A call into the JVM: whoever has an event loop waits for it on a thread.
-    Raises what a task raised: Corrupt for a segment that is damaged."""
+    """Returns the digests of these segments, in order. It calls into the JVM, so a program with an event loop must call
+    it on a thread. Raises the errors of tasks, such as Corrupt for a damaged segment."""
     tasks = [
         DigestTask(journal, list(segments[at : at + _SEGMENTS_PER_TASK]), list(stops))
         for at in range(0, len(segments), _SEGMENTS_PER_TASK)

@@ -1,11 +1,10 @@
-"""What passes between the driver and its tasks. A task must know the pool that it writes to: that is small, and alike
-for all tasks of a job. It tells the objects it wrote, with all that a plan needs of them, and never a row; or why it
-failed. Entries of many objects are too much for the driver: they lie on the store as runs, and the message names these
-(`entry_runs.py`).
+"""What passes between the driver and its tasks. A task must know the pool that it writes to; that is small, and the
+same for all tasks of a job. It reports the objects it wrote, with all that a plan needs to know about them, and never a
+row; or it reports why it failed. Entries of many objects are too much for the driver: they lie on the store as runs,
+and the message names these (`entry_runs.py`).
 
-Through Spark a message goes as one binary column, in a row each. Of an error Spark hands on the text, among a hundred
-lines of its own; so that text has a part which can be found again, and is raised here as the same error.
-"""
+In Spark a message is one row with one binary column. Spark passes on only the text of an error, among a hundred lines
+of its own. So that text has a part that can be found again, and is raised here as the same error."""
 
 from __future__ import annotations
 
@@ -54,7 +53,8 @@ _MARKED = re.compile(r"lochan-error:([A-Za-z0-9+/=]+):")
 
 
 class EntryRun(msgspec.Struct, frozen=True, array_like=True):
-    """Entries that a task has put to the store as a run. No event names it: it is read once, to land them."""
+    """Entries that a task has put to the store as a run. No event names the run: it is read once, to land the
+    entries."""
 
     run: RunRef
     sha256: bytes  # of its file
@@ -63,7 +63,7 @@ class EntryRun(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RowCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Rows of a pool that a statement has changed."""
+    """The numbers of rows that a statement has changed."""
 
     deleted: int = 0
     updated: int = 0
@@ -108,7 +108,7 @@ def decode_message(data: bytes) -> TaskMessage:
 
 
 def as_batches(messages: Iterable[TaskMessage]) -> Iterator[pa.RecordBatch]:
-    """For a function that Spark gives Arrow batches to, and takes them from."""
+    """Yields the messages for a function that takes Arrow batches from Spark and returns them."""
     for message in messages:
         yield pa.RecordBatch.from_arrays([pa.array([encode_message(message)], pa.binary())], schema=SCHEMA)
 
@@ -118,7 +118,7 @@ def from_table(table: pa.Table) -> list[TaskMessage]:
 
 
 def together(messages: Iterable[TaskMessage], faults_shown: int = 10) -> TaskMessage:
-    """All of them as one."""
+    """Returns all messages as one."""
     every = list(messages)
     unparsed: Counter[str] = Counter()
     for message in every:
@@ -143,12 +143,12 @@ _decoder = msgspec.msgpack.Decoder(TaskMessage)
 
 
 class TaskFailed(Exception):
-    """As an executor raises it."""
+    """An error as an executor raises it."""
 
 
 @contextmanager
 def reports_errors() -> Iterator[None]:
-    """Around what a task does: its errors reach the driver."""
+    """Wraps what a task does, so that its errors reach the driver."""
     try:
         yield
     except LochanError as error:
@@ -157,7 +157,7 @@ def reports_errors() -> Iterator[None]:
 
 
 def error_of(error: Exception) -> LochanError:
-    """The error that a task raised, from what Spark raises."""
+    """Returns the error that a task raised, from the one that Spark raises."""
     if isinstance(error, LochanError):
         return error
     text = str(error)
@@ -185,7 +185,7 @@ def error_of(error: Exception) -> LochanError:
 
 
 def _kinds() -> dict[str, type[LochanError]]:
-    """Returns the errors that are made of a message and a hint alone."""
+    """Returns the error classes that are made of a message and a hint alone."""
     every = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, LochanError)]
     return {each.kind: each for each in every if each.__init__ is LochanError.__init__}
 
@@ -193,7 +193,7 @@ def _kinds() -> dict[str, type[LochanError]]:
 # --- what a task must know -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class PoolTarget:
-    """May be pickled; what opens the store is never printed."""
+    """The pool that tasks write to. It can be pickled; the credentials of the store are never printed."""
 
     place: StoreLocation
     repository_id: str
@@ -208,13 +208,13 @@ class PoolTarget:
     verb: ClassVar[str] = "load"  # in the journal, and in a commit that has no message
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-        """What a task does with its rows."""
+        """Writes the rows of a task."""
         from lochan.jobs.pool_writer import write_rows  # with an engine behind it, which only tasks need
 
         return write_rows(self, batches)
 
     def check(self, written: WrittenObject) -> None:
-        """Before it is put. Raises Invalid."""
+        """Checks an object before it is put. Raises Invalid."""
         if self.must is not None:
             check_rows(self.settings, self.must, written)
 
@@ -228,8 +228,8 @@ class PoolTarget:
 async def pool_target(
     repository: OpenRepository, place: StoreLocation, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
 ) -> PoolTarget:
-    """To be made before the first task starts. Raises Refused if the repository is no pool, NotFound if there is no
-    such branch."""
+    """Returns the target. Call it before the first task starts. Raises Refused if the repository is not a pool, and
+    NotFound if there is no such branch."""
     about = repository.repository
     if about.kind != POOL:
         raise Refused(f"{about.name!r} holds files and is not a pool", hint="`lochan create POOL` makes a pool")
@@ -241,12 +241,10 @@ async def pool_target(
 
 
 class PutCounter:
-    """What a task puts to the store, counted where it is put.
+    """Counts what a task puts to the store, where it is put.
 
-    The counts travel in the task's messages, and so only those of tries whose messages Spark took: one of Spark's
-    accumulators would count a task twice that was tried twice. What other tries put is in no commit, and is
-    not counted.
-    """
+    The counts travel in the task's messages, so only those tries count whose messages Spark accepted: an accumulator of
+    Spark would count a task twice that was tried twice. What other tries put is in no commit, and is not counted."""
 
     def __init__(self, store: Store) -> None:
         self._counts = RequestCounts()

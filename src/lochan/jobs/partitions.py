@@ -1,4 +1,5 @@
-"""Rows of a table by the folders of their partitions, as Hive and Spark name them: `year=2026/day=2026-11-01/`."""
+"""Splits rows of a table by the folders of their partitions, as Hive and Spark name them:
+`year=2026/day=2026-11-01/`."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def check_partitions(schema: pa.Schema, names: Sequence[str]) -> None:
 
 
 def by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each folder, without the columns that the folder names. Raises Invalid."""
+    """Yields the rows of each folder, without the columns that the folder names. Raises Invalid."""
     if not names:
         yield "", batch
         return
@@ -48,7 +49,8 @@ def by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[
 
 
 def _number_rows(columns: Sequence[pa.Array]) -> tuple[Any, Any]:
-    """A number for each row, equal where all of the columns are; and the values of a row."""
+    """Returns a number for each row, equal where all of the columns are, and a function that returns the values of a
+    row."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         codes = pc.dictionary_encode(column, null_encoding="encode")
@@ -70,7 +72,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _time(value: datetime) -> str:
-    """As Spark writes it, in UTC."""
+    """Returns the time as Spark writes it, in UTC."""
     moment = value if value.tzinfo is None else value.astimezone(UTC)
     text = moment.replace(tzinfo=None).isoformat(" ")
     return text.rstrip("0") if "." in text else text

@@ -1,8 +1,7 @@
-"""What an executor does with a task's rows: the embedded loader makes objects of them, which are put to the store.
+"""Writes a task's rows on an executor: the embedded loader makes objects of them, which are put to the store.
 
 So the shapes, the statistics and the order of rows are those of any other load. A task holds no more in memory than its
-limit; what does not fit lies on its machine's disk meanwhile.
-"""
+limit; the rest lies on its machine's disk meanwhile."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _BATCH_BYTES = 32 << 20
 
 
 def write_rows(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """Rows in typed columns, in any order."""
+    """Writes rows in typed columns, in any order."""
 
     def fill(loader: Loader) -> None:
         for batch in join_batches(batches):
@@ -41,7 +40,7 @@ def write_rows(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterato
 
 
 def write_lines(target: PoolTarget, lines: Iterable[Lines], *, on_error: str = FAIL) -> Iterator[TaskMessage]:
-    """Rows as JSON texts, in any order, with the places they come from."""
+    """Writes rows that are JSON texts, in any order, with the places they come from."""
 
     def fill(loader: Loader) -> None:
         for chunk in lines:
@@ -54,8 +53,8 @@ def write_lines(target: PoolTarget, lines: Iterable[Lines], *, on_error: str = F
 def write(
     target: PoolTarget, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
 ) -> Iterator[TaskMessage]:
-    """All that `fill` gives the loader. `faults` are told of what is no row, by their own
-    policy. Raises TaskFailed, which `explain_error` reads."""
+    """Writes all rows that `fill` gives the loader. `faults` collects the texts that are not rows, by its own policy.
+    Raises TaskFailed, which `error_of` reads."""
     with (
         reports_errors(),
         DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
@@ -75,7 +74,8 @@ def write(
 
 
 def join_batches(batches: Iterable[pa.RecordBatch], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Few large ones of many small: each costs the loader a statement of its own, and Spark's are of 10,000 rows."""
+    """Joins many small batches into a few large ones: each costs the loader a statement of its own, and Spark's have
+    only 10,000 rows."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -98,7 +98,7 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 async def put(writer: ObjectWriter, written: WrittenObject) -> Entry:
-    """The file is gone then."""
+    """Puts the object, and deletes its local file."""
     entry = await writer.write(file_pieces(written.file), written.facts)
     written.file.unlink()
     return entry

@@ -1,14 +1,14 @@
-"""A job tells the lake how far it is, so that everybody can see it, and sees when it is no more.
+"""Records the progress of a job in the lake, so that every user can see it, and can see if the job has died.
 
     with recorded(lake, "compact", "logs@main", actor=actor, where=place.master) as run:
         run.log("12 objects are merged into 3")
         run.progress(done, total)
 
-Its record is put again every few seconds from a thread of its own: whoever waits for Spark waits in the JVM. What the
-store has against it is no reason for a job to fail.
+The record is put again every few seconds from a thread of its own, because a thread that waits for Spark waits in the
+JVM. An error of the store never makes a job fail.
 
 A silent job has no process of its own: Spark calls what begins it and what ends it, wherever and whenever it likes. It
-is recorded at these moments (`begin_silent`, `end_silent`), and between them nobody can say more.
+is recorded at these moments (`begin_silent`, `end_silent`), and nothing is known about it between them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BEAT_S = 5.0
 _LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
 _KEPT_MAX = 1_000  # records on the store
 _LAST_WORD_S = 10.0  # how long the end of a job may wait until it is told
-# Errors that tell of the store, names or limits; others may quote what is in a row.
+# Errors whose messages are about the store, names or limits. Messages of others may quote a value of a row.
 _TELLABLE = (Retry, Conflict, Gone, NotFound, Corrupt, LimitReached)
 _PATIENCE_S = 5.0
 _HOUR_US = 3_600_000_000
@@ -76,7 +76,7 @@ class JobPlace(Protocol):
 def record_job(
     place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "", id: str = ""
 ) -> Iterator[JobReporter]:
-    """`id`: of the job, if it has one already."""
+    """Records a job from its start to its end. `id` is that of the job, if it has one already."""
     run = JobReporter(place, kind, about, actor, where, id)
     try:
         yield run
@@ -87,7 +87,7 @@ def record_job(
 
 
 class JobReporter:
-    """One job, from its start to its end. May be told from any thread."""
+    """Reports one job, from its start to its end. It can be used from any thread."""
 
     def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str, id: str = "") -> None:
         self._place = place
@@ -107,11 +107,11 @@ class JobReporter:
         return self._record.id
 
     def progress(self, done: int, total: int) -> None:
-        """Reports how many of the tasks, or whatever the job counts, are done."""
+        """Reports how many of the tasks, or of other units, are done."""
         self._change(done=done, total=total)
 
     def stages(self, stages: Sequence[JobStageRecord]) -> None:
-        """All that there are so far; their tasks are its progress."""
+        """Reports all stages so far. The sum of their tasks is the job's progress."""
         done, total = sum(each.done for each in stages), sum(each.total for each in stages)
         self._change(stages=tuple(stages[-_STAGES_MAX:]), done=done, total=total)
 
@@ -120,20 +120,20 @@ class JobReporter:
         self._change(rows=count)
 
     def wrote(self, size_bytes: int) -> None:
-        """So many bytes more were put to the store by tasks. What is put here is counted where the store counts it."""
+        """Reports that tasks put so many more bytes to the store. What this process puts is counted by its store."""
         with self._lock:
             known = self._record.executor_bytes or 0
             self._record = msgspec.structs.replace(self._record, executor_bytes=known + size_bytes)
 
     def log(self, text: str) -> None:
-        """Names and counts; never a value of a row."""
+        """Adds a line to the log. It may have names and counts, but never a value of a row."""
         line = JobLogLine(self._place.clock.wall(), text[:_LINE_MAX])
         with self._lock:
             lines = (*self._record.lines, line)[-_LINES_MAX:]
             self._record = msgspec.structs.replace(self._record, lines=lines)
 
     def end(self, state: str = DONE, error: str = "") -> None:
-        """May be called twice; the first word counts."""
+        """Ends the job. Calling it again changes nothing."""
         if self._over.is_set():
             return
         now = self._place.clock.wall()
@@ -142,7 +142,7 @@ class JobReporter:
         self._thread.join(_LAST_WORD_S)
 
     def failed(self, error: BaseException) -> None:
-        """It ended by this."""
+        """Ends the job with this error."""
         if isinstance(error, Cancelled) or not isinstance(error, Exception):
             self.end(CANCELLED)
         else:
@@ -173,14 +173,14 @@ class JobReporter:
 
 
 def why(error: Exception) -> str:
-    """What may be said of it where everybody reads it."""
+    """Returns what may be shown of the error to every reader of the record."""
     if isinstance(error, _TELLABLE):
         return error.message
     return error.kind if isinstance(error, LochanError) else type(error).__name__
 
 
 async def forget_old(store: Store) -> None:
-    """All but the newest."""
+    """Deletes all records but the newest."""
     names = [stat.path async for stat in store.list(PREFIX)]
     for path in names[:-_KEPT_MAX]:
         await store.delete(path)
@@ -203,8 +203,8 @@ async def end_silent(place: JobPlace, record: JobRecord, result: LandResult | Ex
 async def add_silent_batch(
     place: JobPlace, stream: bytes, about: str, actor: Actor, result: LandResult | Exception
 ) -> None:
-    """Adds a batch to the record of a stream, which is named by sixteen bytes or more. There is one record for each
-    hour in which a batch came, and it is done when its last batch is."""
+    """Adds a batch to the record of a stream, which is identified by sixteen bytes or more. There is one record for
+    each hour in which a batch came, and it is done when its last batch is."""
     now = place.clock.wall()
     id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
     known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
@@ -237,7 +237,7 @@ async def _read_silent(place: JobPlace, id: str) -> JobRecord | None:
 
 
 async def _put_silent(place: JobPlace, record: JobRecord) -> JobRecord:
-    """Returns it with what was put through the same store meanwhile, itself too."""
+    """Puts the record. Returns it with the bytes that were put through the same store meanwhile, including its own."""
     with suppress(Exception):
         async with asyncio.timeout(_PATIENCE_S):
             await place.store.put(path_of(record.id), encode(_add_driver_bytes(place, record)))
@@ -258,7 +258,7 @@ SILENT_S = 86_400.0  # of a job that is told of only when it ends
 
 
 async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
-    """The newest first. One that cannot be read is left out."""
+    """Returns the jobs, the newest first. A record that cannot be read is left out."""
     paths = [stat.path async for stat in store.list(PREFIX)]
     found = await asyncio.gather(*(_read(store, path) for path in reversed(paths[-limit:])))
     read = [_as_of(now, record) for record in found if record is not None]
@@ -266,7 +266,7 @@ async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
 
 
 async def job_rows(store: Store, now: int) -> list[dict[str, Any]]:
-    """As rows of a query, oldest first; what is not known is left out."""
+    """Returns the jobs as rows of a query, the oldest first. Unknown values are left out."""
     return [_row(each) for each in reversed(await jobs(store, now, _KEPT_MAX))]
 
 
@@ -279,7 +279,7 @@ def _row(job: JobRecord) -> dict[str, Any]:
 
 
 async def job(store: Store, id: str, now: int) -> JobRecord:
-    """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous, Corrupt."""
+    """Returns the job with this id, or the only one whose id begins with it. Raises NotFound, Ambiguous or Corrupt."""
     known = id.isascii() and id.isalnum()
     ids = [id_of(stat.path) async for stat in store.list(f"{PREFIX}{id}")] if known else []
     if not ids:

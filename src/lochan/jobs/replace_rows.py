@@ -1,9 +1,8 @@
-"""An overwrite of the rows that pass a test. The rows that are written must pass it too, and the commit that brings
-them takes the others away.
+"""An overwrite of the rows that pass a test. The new rows must pass it too, and the commit that adds them removes the
+others.
 
-What goes is computed on the head that the commit stands on, as for any delete. So rows that came meanwhile are replaced
-too, and others are never touched.
-"""
+What is removed is computed on the head that the commit is based on, as for any delete. So rows that came meanwhile are
+replaced too, and others are never touched."""
 
 from __future__ import annotations
 
@@ -25,14 +24,15 @@ if TYPE_CHECKING:
 
 
 class ReplaceTest(NamedTuple):
-    """May be pickled."""
+    """The test of the rows that are replaced. It can be pickled."""
 
     text: str  # of the pipe language
     now: int  # what it means by now, wherever and whenever it is looked at
 
 
 async def check_test(repository: OpenRepository, head: str, test: ReplaceTest) -> None:
-    """Before anything is written. Raises QueryError for a test that means nothing to the rows that are there."""
+    """Checks the test before anything is written. Raises QueryError for a test that makes no sense for the existing
+    rows."""
     from lochan.engines.duckdb.data_objects import snapshot_of
     from lochan.query.compile.plan import row_test
     from lochan.query.sources.pool import PoolSource
@@ -46,7 +46,7 @@ async def check_test(repository: OpenRepository, head: str, test: ReplaceTest) -
 
 
 async def replaced_rows(repository: OpenRepository, on: MoveBase, tree: Tree, test: ReplaceTest, files: Files) -> Swap:
-    """The objects that hold such rows, and what is left of them. Raises Gone, Corrupt."""
+    """Returns the objects that hold such rows, and what is left of them. Raises Gone or Corrupt."""
     from lochan.engines.duckdb.delete import DeleteTest, rows_deleted
     from lochan.query.syntax.parse import parse_expression
 
@@ -61,7 +61,7 @@ async def replaced_rows(repository: OpenRepository, on: MoveBase, tree: Tree, te
 
 
 def check_rows(settings: PoolSettings, test: ReplaceTest, written: WrittenObject) -> None:
-    """In the task that wrote them, before anybody knows of them. Raises Invalid."""
+    """Checks the rows of an object that is not on the store yet, in the task that wrote it. Raises Invalid."""
     from lochan.engines.duckdb.limits import Limits
     from lochan.engines.duckdb.rewrite import count_matches
     from lochan.engines.duckdb.session import DuckSession
@@ -83,7 +83,7 @@ def check_rows(settings: PoolSettings, test: ReplaceTest, written: WrittenObject
 
 
 def _source(settings: PoolSettings, written: WrittenObject) -> PoolSource:
-    """An object that is nowhere yet."""
+    """Returns a source for an object that is not in any tree yet."""
     from lochan.pools.facts import to_metadata
     from lochan.pools.objects import object_path
     from lochan.pools.snapshot import Owner, Snapshot

@@ -1,4 +1,4 @@
-"""The columns of a batch of changes, in front of those of the table. The part in the JVM writes the same.
+"""The columns of a batch of changes, in front of those of the table. The code in the JVM writes the same ones.
 
 #operation   DELETE, UPDATE or INSERT
 #object      the path of the data object; NULL: the row is new

@@ -1,12 +1,11 @@
-"""Changes of single rows of a pool: rows are deleted, updated or inserted by a statement, and everything else stays.
+"""Changes of single rows of a pool: a statement deletes, updates or inserts rows, and everything else stays.
 
-A row is known by the data object that holds it and its number there. All changes of an object come to one task, which
-writes its other rows into new objects, column by column, as a delete by predicate does. Of a row that is updated only
-the fields that were given another value change: the rest is read from the object, and never from a frame, in which a
-value may look different (a number among texts is a text of JSON there, and what is missing is NULL).
+A row is identified by the data object that holds it and its number there. All changes of an object come to one task,
+which writes its other rows into new objects, column by column, as a delete by predicate does. In an updated row only
+the fields that were given another value change. The other fields are read from the object, and never from a frame, in
+which a value may look different (a number among texts is a text of JSON there, and a missing field is NULL).
 
-The columns of a batch of changes are in `row_change_columns`.
-"""
+The columns of a batch of changes are in `row_change_columns`."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ _GONE = "gone"
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget(PoolTarget):
-    """A pool whose rows change. May be pickled."""
+    """A pool whose rows change. It can be pickled."""
 
     tree: TreeRef = field(default=EMPTY)  # of the commit that the rows were read at
     commit: str = ""
@@ -63,7 +62,7 @@ class ChangeTarget(PoolTarget):
 
 
 def change_rows(target: ChangeTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """What a task does. REQUIRES: the changes of an object come one after the other, and to no other task."""
+    """Changes the rows of a task. REQUIRES: the changes of an object come one after the other, and to no other task."""
     with reports_errors():
         for object, group in groupby(_pieces(batches), key=lambda piece: piece.object):
             changes = (piece.changes for piece in group)
@@ -71,7 +70,7 @@ def change_rows(target: ChangeTarget, batches: Iterable[pa.RecordBatch]) -> Iter
 
 
 def by_object(frame: DataFrame) -> DataFrame:
-    """A frame of changes as `change_rows` needs it. New rows are spread evenly."""
+    """Returns the frame of changes as `change_rows` needs it. New rows are spread evenly."""
     from pyspark.sql import functions
 
     from lochan.jobs.tasks import number_columns
@@ -88,7 +87,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[_Piece]:
-    """Rows of one object each."""
+    """Yields pieces with the changes of one object each."""
     for batch in batches:
         begin = 0
         for object, group in groupby(batch.column(OBJECT).to_pylist()):
@@ -153,7 +152,7 @@ def _gather(object: str, batches: Iterable[pa.RecordBatch]) -> _ObjectChanges:
 
 
 def _updates(batch: pa.RecordBatch) -> Iterator[tuple[int, Row]]:
-    """Without those that give no field another value."""
+    """Yields the updates, without those that give no field another value."""
     is_update = pc.and_(pc.equal(batch.column(OPERATION), UPDATE), pc.greater(pc.list_value_length(batch[FIELDS]), 0))
     chosen = batch.filter(is_update)
     if not chosen.num_rows:

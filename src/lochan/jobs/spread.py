@@ -1,4 +1,4 @@
-"""Rows of a frame are spread over the tasks by ranges of a pool's key, so that objects do not overlap."""
+"""Spreads the rows of a frame over the tasks by ranges of a pool's key, so that objects do not overlap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
-    """By ranges of those fields of the key that the frame has; as it is if it has none."""
+    """Spreads the rows by ranges of those fields of the key that the frame has. Returns it unchanged if it has none."""
     schema = frame.schema
     keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
     if not keys:
@@ -27,7 +27,7 @@ def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = 
 
 
 def sort_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Within each task, which then writes one file after the other."""
+    """Sorts the rows within each task, which then writes one file after the other."""
     if not names:
         return frame
     columns = frame.columns
@@ -36,7 +36,7 @@ def sort_by_partition(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 @contextmanager
 def cache_frame(frame: DataFrame) -> Iterator[None]:
-    """Its rows are kept when they are computed first. If the caller has cached them, nothing changes."""
+    """Keeps the rows of the frame when they are first computed. If the caller has cached them, nothing changes."""
     from pyspark import StorageLevel
 
     level = frame.storageLevel

@@ -1,5 +1,5 @@
-"""Rows of a data object as they were stored, so that they can be stored again with another value in some field: every
-value has its own kind, a field that is missing stays missing, and a time keeps its text."""
+"""Rows of a data object as they were stored, so that they can be stored again with another value in some field. Every
+value has its own kind, a missing field stays missing, and a time keeps its text."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NATIVE, _DAY = f"{TIME}:native", f"{TIME}:YYYY-MM-DD"
 def stored_rows(
     path: str, form: Form, numbers: Sequence[int], times: Collection[Path]
 ) -> Iterator[list[tuple[int, Row]]]:
-    """The rows of these numbers, some at a time, each with its number. `numbers` ascend; `times` are the fields that
-    the pool declares as times. Raises Refused for a value that could not be stored again as it is."""
+    """Yields the rows of these numbers, some at a time, each with its number. `numbers` ascend; `times` are the fields
+    that the pool declares as times. Raises Refused for a value that could not be stored again unchanged."""
     wanted, begin = np.asarray(numbers, dtype=np.int64), 0
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches():
@@ -48,8 +48,8 @@ def _typed_rows(table: pa.Table, form: Form, times: Collection[Path]) -> list[Ro
 
 
 def _typed_value(value: Any, type: Type, path: Path | None, times: Collection[Path]) -> Any:
-    """Rows have times as texts, and a text becomes a time again only where the pool says so. `path` is None in
-    lists."""
+    """Returns the value as a row has it. Rows have times as texts, and a text becomes a time again only where the pool
+    declares one. `path` is None in lists."""
     there = sure(type)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""How a write lays out a table of files: the partitions, and which columns may come to it."""
+"""How a write lays out a table of files: its partitions, and which columns may be added to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TableLayout(NamedTuple):
     schema: StructType | None = None  # of the rows; None: not known, and nothing is checked
 
     def check_is_pool(self, uri: Uri) -> None:
-        """Raises Invalid for what a pool has not."""
+        """Raises Invalid for options that a pool does not have."""
         if self.partition_by:
             raise Invalid(f"{uri.repository} is a pool: it is sorted by its key, and has no partitions")
         if not self.merge_schema:

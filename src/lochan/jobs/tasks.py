@@ -1,5 +1,5 @@
-"""Runs work on Spark: on a thread of its own, so that whoever waits for it can be cancelled, and on each partition of a
-frame. Nothing but messages comes back."""
+"""Runs work on Spark: on a thread of its own, so that a waiting caller can be cancelled, and on each partition of a
+frame. Only messages come back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AGAIN_S = 0.5
 
 
 def split_entries(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
-    """As much as one task reads each time; an entry is never cut."""
+    """Yields lots of entries, each as large as one task reads at a time. An entry is never cut."""
     held: list[Entry] = []
     size = 0
     for entry in entries:
@@ -42,21 +42,21 @@ def split_entries(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
 
 
 def frame_of(spark: SparkSession, tasks: Sequence[bytes]) -> DataFrame:
-    """A partition for each task, which has it in the column `task`."""
+    """Returns a frame with a partition for each task, which has it in the column `task`."""
     numbers = pa.array(range(len(tasks)), pa.int32())
     frame = spark.createDataFrame(pa.table({"number": numbers, "task": pa.array(tasks, pa.binary())}))
     return frame.repartitionById(max(1, len(tasks)), "number")
 
 
 def number_columns(frame: DataFrame) -> DataFrame:
-    """Its columns as c0, c1, …: Spark looks for each by its name as for a path, in which dots and backticks mean
-    something, and in most sessions without regard to case."""
+    """Renames the columns to c0, c1, …: Spark looks up each name as a path, in which dots and backticks have a meaning,
+    and in most sessions without regard to case."""
     return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
 
 
 def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
-    """`work` goes to the executors: a function of a module that they have too, or a `partial` of one. A call into the
-    JVM: whoever has an event loop waits for it on a thread. Raises what a task raised."""
+    """Runs `work` on the executors: a function of a module that they have too, or a `partial` of one. It calls into the
+    JVM, so a program with an event loop must call it on a thread. Raises the errors of tasks."""
 
     names = frame.columns
 
@@ -75,7 +75,7 @@ def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
 def run_on_bytes(
     spark: SparkSession, work: Callable[[Iterable[bytes]], Iterator[bytes]], tasks: Sequence[bytes]
 ) -> list[bytes]:
-    """The same for work on bytes that returns bytes, in any order. `work` must be small: it goes to each task."""
+    """Does the same for work on bytes that returns bytes, in any order. `work` must be small: it goes to each task."""
 
     def of_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         keep_archives_read()
@@ -95,7 +95,8 @@ def run_on_bytes(
 async def on_spark(
     spark: SparkSession, work: Callable[[], T], *, tag: str, about: str, listener: Listener | None = None
 ) -> T:
-    """`tag` is a name that no other work has; `about` is what Spark calls its stages; the listener is told of them."""
+    """Runs the work on a thread, and stops it on Spark if it is cancelled. `tag` must be a name that no other work has;
+    `about` is the name of its stages in Spark; the listener receives its progress."""
     tagged = Tagged(spark, tag, about)
 
     def begun() -> T:

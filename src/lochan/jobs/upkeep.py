@@ -1,8 +1,7 @@
-"""Runs one round of upkeep over the pools of a lake, by a policy (`pools/upkeep.py`). To be called repeatedly.
+"""Runs one round of upkeep over the pools of a lake, by a policy (`pools/upkeep.py`). Call it repeatedly.
 
-If somebody else deletes or compacts the same objects meanwhile, their change wins, and the branch is planned again. A
-pool that fails does not stop the others.
-"""
+If another process deletes or compacts the same objects meanwhile, its change wins, and the branch is planned again. A
+pool that fails does not stop the others."""
 
 from __future__ import annotations
 

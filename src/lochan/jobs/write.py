@@ -1,5 +1,5 @@
-"""One write from its beginning to its end, in whatever processes that happens: it is begun, its tasks write, and it is
-landed once.
+"""One write from its beginning to its end, in any number of processes: it is begun, its tasks write, and it is landed
+once.
 
     begin ──▶ WriteJob ──▶ write, in each task ──▶ messages ──▶ land_job
 
@@ -75,7 +75,7 @@ class JobLake(JobPlace, Protocol):
 
 
 class Replace(NamedTuple):
-    """All that is there is replaced, by rows that were read there, or not."""
+    """Everything that is there is replaced. `origins` are the places that the new rows were read from."""
 
     origins: Collection[Origin] = ()
     expect: str = ""  # the head that may be replaced, by a ref
@@ -84,7 +84,7 @@ class Replace(NamedTuple):
     empty: bool = False  # nothing may be there at all
 
     async def guard(self, repository: OpenRepository) -> ReplaceGuard:
-        """Raises NotFound."""
+        """Returns the guard of the overwrite. Raises NotFound."""
         if self.empty:
             return ReplaceGuard(empty=True)
         if self.expect:
@@ -113,7 +113,7 @@ class ChangeRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class WriteJob:
-    """May be pickled."""
+    """A write that was begun. It can be pickled."""
 
     repository: str
     ref: str  # a branch, or a workspace that files are written to
@@ -132,7 +132,7 @@ class WriteJob:
 
     @property
     def about(self) -> str:
-        """What it writes to."""
+        """The name of the place that it writes to."""
         return f"{self.repository}@{self.ref}{self.target.suffix}"
 
     @property
@@ -140,15 +140,15 @@ class WriteJob:
         return isinstance(self.target, PoolTarget)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-        """What a task does. Raises TaskFailed."""
+        """Writes the rows of a task. Raises TaskFailed."""
         return self.target.write(batches)
 
     def run(
         self, frame: DataFrame, *, spread: bool = True, parts: int | None = None, cache: bool = False
     ) -> list[TaskMessage]:
-        """All rows of a frame, on Spark. `spread`: by the key of the pool, so that objects do not overlap; over so
-        many tasks, unless Spark is to decide that. Spark samples the keys before: so the frame is computed twice,
-        unless `cache` keeps its rows on the executors' disks. Raises what a task raised."""
+        """Writes all rows of a frame, on Spark. With `spread`, rows are distributed by the key of the pool, so that
+        objects do not overlap, over `parts` tasks, or as many as Spark chooses. Spark samples the keys first, so it
+        computes the frame twice, unless `cache` keeps its rows on the executors' disks. Raises the errors of tasks."""
         from lochan.jobs.spread import cache_frame, sort_by_partition, spread_by_key
         from lochan.jobs.tasks import run_tasks
 
@@ -163,14 +163,14 @@ class WriteJob:
 
 
 def _with_memory(target: PoolTarget, memory_bytes: int | None) -> PoolTarget:
-    """What a session says counts for all its tasks."""
+    """Returns the target with the memory that the session sets for all its tasks."""
     limits = target.limits
     return target if memory_bytes is None else replace(target, limits=limits._replace(memory_bytes=memory_bytes))
 
 
 async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
-    """To be called before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
-    PreconditionFailed for one that must not be replaced."""
+    """Begins a write. Call it before the first task. Raises NotFound, Refused or Invalid for a place that cannot be
+    written to, and PreconditionFailed for one that must not be replaced."""
     repository = await lake.open_repository(request.uri.repository)
     try:
         await hold_key(repository, request.actor)
@@ -187,7 +187,7 @@ async def begin(lake: JobLake, request: WriteRequest) -> WriteJob:
 
 
 async def release(lake: JobLake, job: WriteJob) -> None:
-    """Nothing that it wrote will be landed."""
+    """Gives up the job: nothing that it wrote will be landed."""
     repository = await lake.open_repository(job.repository)
     try:
         await give_up(repository, job.hold, actor=job.actor)
@@ -196,7 +196,7 @@ async def release(lake: JobLake, job: WriteJob) -> None:
 
 
 async def earlier_landing(lake: JobLake, request: WriteRequest) -> LandResult | None:
-    """The result of the same request, if it was carried out before: asked before the work is done, it saves it."""
+    """Returns the result of the same request if it was carried out before. Calling this first can save the work."""
     repository = await lake.open_repository(request.uri.repository)
     try:
         await check_first(repository, request.actor)
@@ -208,19 +208,19 @@ async def earlier_landing(lake: JobLake, request: WriteRequest) -> LandResult | 
 
 
 async def land_job(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
-    """All that the tasks wrote, as one commit. Done again, it finds what it did; so a store that does not answer for a
-    while is asked again."""
+    """Lands all that the tasks wrote, as one commit. A repeated call finds the commit of the first one, so it tries
+    again if the store does not answer for a while."""
     return await patiently(lambda: _land(lake, job, messages))
 
 
 async def land_silently(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
-    """The same, and the result comes to the job's record."""
+    """Does the same, and writes the result to the job's record."""
     assert job.record is not None
     return await _report_landing(land_job(lake, job, messages), partial(end_silent, lake, job.record))
 
 
 async def find_batch(lake: JobLake, job: WriteJob, batch: BatchName) -> LandResult | None:
-    """The batch of a stream, if it landed before."""
+    """Returns the batch of a stream, if it landed before."""
     repository = await lake.open_repository(job.repository)
     try:
         found = await earlier_commit(repository, job.ref, batch)
@@ -230,7 +230,7 @@ async def find_batch(lake: JobLake, job: WriteJob, batch: BatchName) -> LandResu
 
 
 async def land_batch(lake: JobLake, job: WriteJob, batch: BatchName, messages: Sequence[TaskMessage]) -> LandResult:
-    """One batch of a stream whose job is begun anew for each of them."""
+    """Lands one batch of a stream whose job is begun anew for each batch."""
     stream = sha256(batch.job.encode()).digest()
     landing = land_job(lake, replace(job, once=batch), messages)
     return await _report_landing(landing, partial(add_silent_batch, lake, stream, job.about, job.actor))
@@ -249,7 +249,7 @@ async def _report_landing(
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """REQUIRES: done again, the work finds what it did."""
+    """Tries the work several times. REQUIRES: a repeated try finds what the one before has done."""
     for _ in range(_TRIES - 1):
         with suppress(Retry):
             return await work()
@@ -355,7 +355,8 @@ async def _begin_table(lake: JobLake, repository: OpenRepository, request: Write
 
 
 async def _table_guard(repository: OpenRepository, replace: Replace | None, workspace: str) -> ReplaceGuard:
-    """A workspace belongs to one user: nobody else writes there meanwhile."""
+    """Returns the guard of a table. A workspace needs none: it belongs to one user, and nobody else writes there
+    meanwhile."""
     if replace is None or (workspace and not replace.expect and not replace.empty):
         return NO_GUARD
     if workspace and replace.expect:
@@ -381,7 +382,7 @@ def _job(
 
 
 async def _stage(repository: OpenRepository, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
-    """Files of a workspace. To do it twice changes nothing: the same files come to the same paths."""
+    """Stages files in a workspace. Repeating it changes nothing: the same files come to the same paths."""
     actor = without_key(job.actor)
     async with job_entries(repository, messages) as entries:
         if job.replace:

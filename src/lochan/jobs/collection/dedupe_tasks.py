@@ -1,7 +1,6 @@
-"""What executors do for dedupe: they read ranges, list, compare blocks, and read those that are kept.
+"""The work of executors for dedupe: they read ranges, list, compare blocks, and read those that are kept.
 
-Every function may run twice for the same rows: nothing is written.
-"""
+Every function may run twice for the same rows: nothing is written."""
 
 from __future__ import annotations
 
@@ -39,7 +38,8 @@ class EqualMessage(msgspec.Struct, frozen=True, array_like=True):
 
 
 def block_rows(blocks: pa.Table, bounds: Sequence[str], repository: str) -> pa.RecordBatch:
-    """Blocks (BLOCK_SCHEMA) on their way to the shards of their files; those outside the repository are left out."""
+    """Returns blocks (BLOCK_SCHEMA) as rows for the shards of their files. Those outside the repository are left
+    out."""
     prefix = f"{repository}/"
     own = distinct_blocks([blocks.filter(pc.starts_with(blocks["address"], prefix))])
     paths = pc.utf8_slice_codeunits(own["address"], len(prefix))
@@ -63,8 +63,8 @@ def read_blocks(
 def list_shard(
     target: CollectionTarget, bounds: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The blocks of one shard, with the sizes of their files, on their way to the others of their SHA-256. There are as
-    many shards of these."""
+    """Yields the blocks of one shard, with the sizes of their files, as rows for the shards of their SHA-256. There are
+    as many shards of these."""
     shard = partition_of_task()
     placed = distinct_blocks(list(read_marks(batches)))
     files = run_task(_list_blocks(target.open(), target.repository, span_of(shard, bounds)))
@@ -83,7 +83,7 @@ def find_equal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def check_task(place: StoreLocation, tasks: Iterable[bytes]) -> Iterator[bytes]:
-    """Tells for each block whether its bytes are right."""
+    """Checks for each block whether its bytes are intact."""
     store = open_on_executor(place, SystemClock(), Ids())
     for task in tasks:
         number, blocks = msgspec.msgpack.decode(task, type=tuple[int, list[Block]])
@@ -91,6 +91,6 @@ def check_task(place: StoreLocation, tasks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def _list_blocks(store: Store, repository: str, span: ListingSpan) -> pa.Table:
-    """PLAN_SCHEMA; only what may be deduped."""
+    """Returns the files that may be deduped, as a table of PLAN_SCHEMA."""
     found = [each.filter(pc.equal(each["kind"], "data")) async for each in list_files(store, repository, span)]
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *found])

@@ -1,8 +1,7 @@
-"""The files of metadata that a garbage collection has to read: trees, and the ranges and runs with entries.
+"""The files of metadata that a garbage collection must read: trees, and the ranges and runs with entries.
 
-The driver holds a name and a count of each. A range has up to 50,000 entries, so that a thousand million objects are
-some twenty thousand names.
-"""
+The driver holds a name and a count of each. A range has up to 50,000 entries, so a thousand million objects are some
+twenty thousand names."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def files_of(rows: pa.RecordBatch | pa.Table) -> list[MetadataFile]:
 
 
 def trees_of(look: CollectionLook) -> list[MetadataFile]:
-    """Each once."""
+    """Returns the trees, each once."""
     live = {tree.file: tree for tree in look.roots.trees}
     expired = {tree.file: tree for tree in look.expired if tree.file not in live}
     return [
@@ -80,7 +79,7 @@ def runs_of(look: CollectionLook) -> list[MetadataFile]:
 
 
 async def read_trees(trees: Trees, files: Sequence[MetadataFile]) -> list[MetadataFile]:
-    """The trees themselves and their ranges, each once. An expired tree that cannot be read is left out. Raises
+    """Returns the trees themselves and their ranges, each once. An expired tree that cannot be read is left out. Raises
     Corrupt or Gone for one that is alive."""
 
     async def read(file: MetadataFile) -> list[MetadataFile]:
@@ -127,8 +126,8 @@ class LiveSample(msgspec.Struct, frozen=True):
 
 
 async def sample(trees: Trees, files: Sequence[MetadataFile], repository: str) -> LiveSample:
-    """Some addresses of some ranges, as if nothing had an alias: bounds need not be exact. Names begin with hashes, so
-    that the first few are any."""
+    """Returns some addresses of some ranges, as if nothing had an alias: bounds need not be exact. Names begin with
+    hashes, so the first few are a random choice."""
     ranges = sorted((each for each in files if each.kind == RANGE and each.live), key=lambda each: each.file)
     few = ranges[: min(_SAMPLED_MAX, max(2, len(ranges) // _SAMPLED_SHARE))]
     paths: list[str] = []

@@ -70,7 +70,8 @@ async def plan(
     actor: Actor,
     options: CollectJobOptions = DEFAULT_COLLECT,
 ) -> CollectionPlan:
-    """Raises what `versioning.collection.plan` raises, and Refused if Spark does not start."""
+    """Makes a plan on the engine that fits. Raises what `versioning.collection.plan` raises, and Refused if Spark does
+    not start."""
     await plans.check_next(repository, limits)
     size = await metadata_bytes(repository)
     async with _engine(repository, place, size, "gc plan", actor, options) as engine:
@@ -86,7 +87,8 @@ async def sweep(
     actor: Actor,
     options: CollectJobOptions = DEFAULT_COLLECT,
 ) -> SweepReport:
-    """Raises what `versioning.collection.sweep` raises, and Refused if Spark does not start."""
+    """Sweeps the plan on the engine that fits. Raises what `versioning.collection.sweep` raises, and Refused if Spark
+    does not start."""
     _, head = await sweeps.check_next(repository, lake, limits)
     size = await metadata_bytes(repository) + head.dead_files * _LISTED_BYTES
     async with _engine(repository, place, size, "gc sweep", actor, options) as engine:
@@ -94,7 +96,7 @@ async def sweep(
 
 
 async def metadata_bytes(repository: OpenRepository) -> int:
-    """About how much has to be read to mark what is alive: the ranges of the newest heads, each once."""
+    """Estimates how much must be read to mark what is alive: the ranges of the newest heads, each once."""
     refs, _ = await repository.refs()
     heads = sorted({branch.head for branch in refs.branches()}, key=lambda id: -refs.recorded(id).date)[:_HEADS_MAX]
     commits = [refs.recorded(id) for id in heads]
@@ -115,7 +117,8 @@ async def dedupe_report(
     actor: Actor,
     options: CollectJobOptions = DEFAULT_COLLECT,
 ) -> DuplicateBlocks:
-    """Raises what `versioning.collection.dedupe` raises, and Refused if Spark does not start."""
+    """Returns what could be saved. Raises what `versioning.collection.dedupe` raises, and Refused if Spark does not
+    start."""
     size = await metadata_bytes(repository)
     async with _dedupe_engine(repository, place, size, "dedupe report", actor, options) as engine:
         return await dedupes.dedupe_report(repository, engine=engine)
@@ -128,7 +131,7 @@ async def dedupe(
     actor: Actor,
     options: CollectJobOptions = DEFAULT_COLLECT,
 ) -> DuplicateBlocks:
-    """The same."""
+    """Aliases equal blocks. Raises the same as `dedupe_report`."""
     size = await metadata_bytes(repository)
     async with _dedupe_engine(repository, place, size, "dedupe", actor, options) as engine:
         return await dedupes.dedupe(repository, actor=actor, engine=engine)
@@ -170,7 +173,7 @@ class _SparkJob(NamedTuple):
 async def _on_spark(
     repository: OpenRepository, size: int, kind: str, actor: Actor, options: CollectJobOptions
 ) -> AsyncIterator[_SparkJob | None]:
-    """None: the embedded engine fits. On Spark it is a job that `lochan jobs` lists."""
+    """Yields the job on Spark, which `lochan jobs` lists, or None if the embedded engine fits."""
     if engine_for(options.engine, size, options.spark, options.limits, spill=_SPILL) != SPARK:
         yield None
         return

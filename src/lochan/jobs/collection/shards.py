@@ -1,9 +1,8 @@
-"""How the paths of a repository are cut between tasks: each lists its own span of the store, and gets the marks of the
-files in it. So the listing goes through no shuffle, and parts of the list are in path order as they are written.
+"""Divides the paths of a repository among tasks: each lists its own span of the store, and gets the marks of the files
+in it. So the listing goes through no shuffle, and parts of the list are written in path order.
 
-Bounds come from a sample of the files that are alive, and from the numbers in which data were minted: what is dead may
-lie where nothing is alive.
-"""
+Bounds come from a sample of the files that are alive, and from the mint numbers of data: dead files may lie where
+nothing is alive."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def shard_count(files: int, parallelism: int) -> int:
 
 
 def bounds_of(sample: Sequence[str], cut: int, count: int) -> tuple[str, ...]:
-    """About so many bounds, which ascend: half of them by the sample, half by the mints before the cut."""
+    """Returns about so many bounds, which ascend: half of them by the sample, half by the mints before the cut."""
     by_sample = _evenly(sorted(set(sample)), count // 2)
     mints = np.linspace(0, cut, count // 2 + 2)[1:-1].astype(np.int64).tolist()
     by_mint = [f"data/{mint:020d}" for mint in mints]
@@ -40,7 +39,7 @@ def _evenly(items: Sequence[str], count: int) -> list[str]:
 
 
 def shards_of(paths: pa.Array | pa.ChunkedArray, bounds: Sequence[str]) -> pa.Array:
-    """The number of each path's shard: that of the first bound that is not less than it."""
+    """Returns the number of each path's shard: that of the first bound that is not less than it."""
     if not bounds:
         return pa.array(np.zeros(len(paths), np.int32))
     found = pl.Series(list(bounds)).search_sorted(pl.Series(paths), side="left")

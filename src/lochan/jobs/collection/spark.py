@@ -99,13 +99,13 @@ class SparkCollection:
         return CollectionTarget(self._place, look._replace(roots=Roots(folders=look.roots.folders), expired=()))
 
     async def _marked(self, look: CollectionLook) -> pa.Array:
-        """What the state itself names."""
+        """Returns the files that the state itself names."""
         aliases = (await self._repository.places.load(look.aliases)).table
         blocks = live_below(table_of_spans(look.roots.blocks), aliases, look.repository)
         return pa.concat_arrays([blocks, pa.array(sorted(look.roots.files), pa.string())])
 
     async def files(self, look: CollectionLook) -> list[MetadataFile]:
-        """Every file of metadata that has to be read, once."""
+        """Returns every file of metadata that must be read, once."""
         trees = trees_of(look)
         if len(trees) <= _TREES_HERE:
             found = await read_trees(self._repository.trees, trees)
@@ -126,7 +126,7 @@ class KnownMarks(NamedTuple):
     bounds: tuple[str, ...]  # of shards
 
     def rows(self) -> pa.Table:
-        """ROW_SCHEMA, and a row for each shard."""
+        """Returns a table of ROW_SCHEMA with a row for each shard, and the rows of the marks."""
         names = [
             pa.array([each.file for each in self.files if each.live is live], pa.string()) for live in (True, False)
         ]
@@ -135,7 +135,7 @@ class KnownMarks(NamedTuple):
 
 
 def collect(spark: SparkSession, target: CollectionTarget, marks: KnownMarks, write: bool) -> CollectedFiles:
-    """Calls into the JVM, as all functions below."""
+    """Collects on Spark. It calls into the JVM, as all functions below do."""
     results = _of_shards(spark, target, marks, partial(tasks.collect_shard, target, marks.bounds, write))
     return tasks.decode_shards(results)
 
@@ -165,7 +165,7 @@ def trees_on_spark(spark: SparkSession, target: CollectionTarget, trees: list[Me
             partial(tasks.read_trees, target), SPARK_FILES
         )
         firsts = [functions.first(name).alias(name) for name in ("ref", "entries")]
-        # A range may also be the base of a patch: of one only the file is needed, of the other the entries too.
+        # A range may also be the base of a patch: of a base only the file is needed, of a range its entries too.
         once = named.groupBy("file", "kind").agg(*firsts, functions.max("live").alias("live"))
         return files_of(once.select(FILE_SCHEMA.names).toArrow())
     except Exception as error:  # whatever a JVM comes up with
@@ -173,7 +173,7 @@ def trees_on_spark(spark: SparkSession, target: CollectionTarget, trees: list[Me
 
 
 def _of_shards(spark: SparkSession, target: CollectionTarget, marks: KnownMarks, work: Work) -> list[bytes]:
-    """Reads ranges and runs, and lets `work` see the marks of each shard; a result of each."""
+    """Reads ranges and runs, and runs `work` on the marks of each shard. Returns a result for each."""
     read = [msgspec.msgpack.encode(each) for each in work_of(marks.files)]
     try:
         ship(spark)
@@ -189,7 +189,7 @@ def _of_shards(spark: SparkSession, target: CollectionTarget, marks: KnownMarks,
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once, as far as the session says."""
+    """Returns how many tasks run at once, as far as the session tells."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # a Connect server does not say

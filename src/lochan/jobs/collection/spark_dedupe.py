@@ -1,4 +1,4 @@
-"""Dedupe on Spark. The driver holds the names of metadata, and the blocks that are there twice; all others stay with
+"""Dedupe on Spark. The driver holds the names of metadata, and the blocks that exist more than once; all others stay in
 the tasks.
 
     ranges ──▶ blocks, where they are ──▶ those of a shard, its listing ──▶ those of a SHA-256 ──▶ equal ones: driver
@@ -88,7 +88,7 @@ class SparkDedupe:
 def find_equal(
     spark: SparkSession, target: CollectionTarget, bounds: Sequence[str], rows: pa.Table, read: Sequence[bytes]
 ) -> list[EqualMessage]:
-    """A message of each group of SHA-256s. Calls into the JVM."""
+    """Returns a message for each group of SHA-256s. It calls into the JVM."""
     shards = len(bounds) + 1
     try:
         ship(spark)
@@ -106,7 +106,7 @@ def find_equal(
 
 
 def split_blocks(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """As many as one task reads."""
+    """Yields lots of as many blocks as one task reads."""
     held: list[Block] = []
     size = 0
     for block in blocks:

@@ -1,8 +1,7 @@
-"""What executors do in a garbage collection: they read trees and ranges, mark, list, compare, write and delete.
+"""The work of executors in a garbage collection: they read trees and ranges, mark, list, compare, write and delete.
 
-Every function may run twice for the same rows, at the same time or one after the other: parts of a list have the name
-of their content, only messages that Spark took name them, and a file can be deleted twice.
-"""
+Every function may run twice for the same rows, at the same time or one after the other. Parts of a list have the name
+of their content, only messages that Spark accepted name them, and a file can be deleted twice."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CollectionTarget:
-    """What every task must know; small. `look` has no trees, runs and blocks."""
+    """What every task must know; it is small. `look` has no trees, runs and blocks."""
 
     place: StoreLocation
     look: CollectionLook
@@ -93,7 +92,7 @@ def mark_files(
 def _marks(
     reader: EntryReader, aliases: pa.Table, repository: str, files: Sequence[MetadataFile]
 ) -> Iterator[pa.Table]:
-    """MARK_SCHEMA."""
+    """Yields marks as tables of MARK_SCHEMA."""
     spans: list[pa.Table] = []
     alive: list[pa.Array] = []
     for live, batch in reader.read(files):
@@ -112,14 +111,14 @@ def _marks(
 
 
 class EntryReader:
-    """Reads ranges and runs, each checked against its name. What only expired commits name may be gone."""
+    """Reads ranges and runs, and checks each against its name. A file that only expired commits name may be gone."""
 
     def __init__(self, store: Store, repository: str) -> None:
         self._trees = Trees(store, repository)
         self._runs = Runs(store, repository, SystemClock(), Ids())
 
     def read(self, files: Sequence[MetadataFile]) -> Iterator[tuple[bool, pa.RecordBatch]]:
-        """The entries of those that are there, and whether something that is alive names them."""
+        """Yields the entries of the files that exist, and whether something that is alive names them."""
         for start in range(0, len(files), _RANGES_AT_ONCE):
             some = files[start : start + _RANGES_AT_ONCE]
             for file, batch in zip(some, run_task(map_concurrently(self._read, some, _RANGES_AT_ONCE)), strict=True):
@@ -169,7 +168,7 @@ class ShardMessage(msgspec.Struct, frozen=True, array_like=True):
 def collect_shard(
     target: CollectionTarget, bounds: Sequence[str], write: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The marks of one shard are compared with what the store has in it."""
+    """Compares the marks of one shard with the files that the store has in it."""
     shard, look = partition_of_task(), target.look
     marks, expired = LiveMarks(MarkSet(look.seed), look.folders), ExpiredNames(look.seed)
     for each in read_marks(batches):
@@ -181,7 +180,7 @@ def collect_shard(
 
 
 def _add(table: pa.Table, marks: LiveMarks, expired: ExpiredNames) -> None:
-    """MARK_SCHEMA."""
+    """Adds marks (MARK_SCHEMA)."""
     marks.files.add(table.filter(table["live"])["path"])
     rest = table.filter(pc.invert(table["live"]))
     unnamed = rest.filter(pc.is_null(rest["folder"]))
@@ -194,7 +193,7 @@ def _add(table: pa.Table, marks: LiveMarks, expired: ExpiredNames) -> None:
 def check_part(
     target: CollectionTarget, parts: Sequence[ListPart], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """How many files of one part are marked."""
+    """Yields how many files of one part are marked."""
     part = parts[partition_of_task()]
     listed = run_task(read_part(target.open(), target.repository, part))["path"]
     named = held_open(listed, target.look.folders)
@@ -211,7 +210,7 @@ def delete_parts(target: CollectionTarget, tasks: Iterable[bytes]) -> Iterator[b
 
 
 def decode_shards(results: Iterable[bytes]) -> CollectedFiles:
-    """All of them as one, in path order."""
+    """Returns the sum of all results, in path order."""
     total = CollectedFiles()
     for each in sorted(
         (msgspec.msgpack.decode(data, type=ShardMessage) for data in results), key=lambda row: row.shard

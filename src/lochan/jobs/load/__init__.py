@@ -4,8 +4,7 @@ all that the tasks wrote.
     files ──▶ splits ──▶ rows, cut by key ──▶ Spark's shuffle ──▶ the embedded loader ──▶ objects ──▶ one commit
               └──────────── tasks ────────────┘               └──────── tasks ────────┘             └── driver ──┘
 
-What reads a split is the embedded reader, and what makes objects the embedded loader: so a row is the same whichever
-engine took it in.
+The embedded reader reads a split, and the embedded loader makes objects, so a row is the same on every engine.
 
 files         an input, wherever it lies, and whether it is still the same
 survey        a look at the files before they are read: their formats

@@ -1,5 +1,5 @@
-"""Splits of files, each for one task, and their rows, by the embedded readers. A file is split at any byte where its
-format lets a reader find the next row from there; else it is one split."""
+"""Splits of files, each for one task, and their rows, read by the embedded readers. A file can be split at any byte if
+its format lets a reader find the next row from there; else it is a single split."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TASK_SPLITS_MAX = 4_096
 
 
 class FileSplit(msgspec.Struct, frozen=True, array_like=True):
-    """All that a task must know of its work, but for the stores."""
+    """All that a task must know about its work, except for the stores."""
 
     number: int  # among all splits
     file: FileRecord
@@ -66,7 +66,8 @@ def _bounds(seen: SurveyedFile, split_bytes: int) -> list[int]:
 
 
 def tasks_of(splits: Iterable[FileSplit], task_bytes: int) -> list[bytes]:
-    """The splits of each task. Small files share one, because a task costs some tenths of a second whatever it does."""
+    """Returns the splits of each task. Small files share a task, because a task takes some tenths of a second in any
+    case."""
     found: list[bytes] = []
     held: list[FileSplit] = []
     size = 0
@@ -91,7 +92,7 @@ def is_split(seen: SurveyedFile) -> bool:
 
 
 class OwnLines(io.RawIOBase):
-    """The lines that begin in a split, to the end of the last one, wherever that is."""
+    """A stream of the lines that begin in a split, up to the end of the last one, wherever that is."""
 
     def __init__(self, stream: IO[bytes], begin: int, end: int) -> None:
         self._stream = stream
@@ -121,7 +122,8 @@ class OwnLines(io.RawIOBase):
 
 
 def _line_begin(stream: IO[bytes], begin: int) -> int:
-    """The first place from there on where a line begins, with the stream there; the end of the file if none does."""
+    """Moves the stream to the first line that begins there or later, and returns its place. If no line does, that is
+    the end of the file."""
     if not begin:
         return stream.seek(0)
     at = stream.seek(begin - 1)
@@ -134,7 +136,7 @@ def _line_begin(stream: IO[bytes], begin: int) -> int:
 
 
 def middle(group: pq.RowGroupMetaData) -> int:
-    """Where in its file."""
+    """Returns the middle of the row group, as a byte of its file."""
     if not group.num_columns:
         return 0
     columns = [group.column(number) for number in range(group.num_columns)]
@@ -155,8 +157,8 @@ class TaskRoom:
 
 
 def rows_of(room: ReadContext, seen: SurveyedFile, split: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
-    """The `places` of lines are those of the split: lines of the file if the split is whole, else bytes from its
-    beginning. Raises Invalid, and Conflict where the file has changed."""
+    """Yields the rows of a split. The `places` of lines are lines of the file if the split is whole, else bytes from
+    the beginning of the split. Raises Invalid, and Conflict if the file has changed."""
     seen.file.check_same()
     if split.whole:
         yield from chunks(room, seen.file.as_input(), options._replace(format=seen.format))

@@ -1,4 +1,4 @@
-"""A file that is to be loaded, as a value that any machine can open."""
+"""A file to be loaded, as a value that any machine can open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNPACKED = 6  # times as large as what is packed, about
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """May be pickled."""
+    """A file to be loaded. It can be pickled."""
 
     name: str  # as the user knows it
     path: str  # on a disk that all machines see, or in its store
@@ -36,7 +36,8 @@ class File:
     place: StoreLocation | None = None  # the store; None: a disk
 
     def open(self) -> IO[bytes]:
-        """At its beginning; any place in it can be read. Raises Refused where this machine does not see it."""
+        """Opens the file at its beginning; any place in it can be read. Raises Refused if this machine cannot see
+        it."""
         if self.place is not None:
             return io.BufferedReader(_InStore(self), _BUFFER_BYTES)
         try:
@@ -54,7 +55,7 @@ class File:
 
 
 class SurveyedFile(NamedTuple):
-    """A file that was looked at."""
+    """A file whose format was found out."""
 
     file: File
     format: str
@@ -66,7 +67,7 @@ class SurveyedFile(NamedTuple):
 
 
 def rows_bytes(size: int, format: str, packed: bool) -> int:
-    """What rows are as text, about."""
+    """Estimates the size of the rows as text."""
     return size * (1 if format in _TEXTS and not packed else _UNPACKED)
 
 
@@ -105,7 +106,7 @@ def local_file(path: Path, name: str = "") -> File:
 
 
 def now(file: File) -> tuple[int, str]:
-    """Its size and stamp. Raises Refused."""
+    """Returns the current size and stamp. Raises Refused."""
     if file.place is None:
         try:
             return _on_disk(file.path)
@@ -132,7 +133,7 @@ def _unseen(file: File) -> Refused:
 
 
 class _InStore(io.RawIOBase):
-    """An object by ranges of it."""
+    """Reads an object by ranges."""
 
     def __init__(self, file: File) -> None:
         assert file.place is not None

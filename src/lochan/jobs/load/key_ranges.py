@@ -1,10 +1,9 @@
-"""In which part of the key each row lies, by the engine and for many rows at a time.
+"""Finds the part of the key that each row belongs to, by the engine and for many rows at a time.
 
 A row's key is made into bytes that compare as keys do, or are equal where these nearly are: by kind, then by value.
-Rows whose bytes are equal go together, so parts do not overlap; only the rows of a key that is more than a part are
-dealt out to several. Where the bytes order keys otherwise than the pool does (a text that would be a time if it had no
-offset, a key that is no scalar) parts may overlap; the rows are the same.
-"""
+Rows whose bytes are equal go together, so parts do not overlap; only the rows of a key that is larger than a part are
+distributed to several. Where the bytes order keys otherwise than the pool does (a text that would be a time if it had
+no offset, a key that is not a scalar) parts may overlap; the rows are the same."""
 
 from __future__ import annotations
 
@@ -43,11 +42,11 @@ class KeyRanges:
         return found["n"].to_numpy(), found["k"].to_pylist()
 
     def parts(self, chunk: Chunk, bounds: Sequence[bytes]) -> Parts:
-        """Of each row, how many of the bounds are not greater than its key. A bound that is there several times stands
-        for a key of very many rows: their positions decide between its parts, so that a task which is tried again sends
-        each row to the same part. A row that cannot be read has part 0.
+        """Returns, for each row, how many of the bounds are not greater than its key. A bound that occurs several times
+        stands for a key of very many rows: their positions decide between its parts, so that a task that is tried again
+        sends each row to the same part. A row that cannot be read has part 0.
 
-        A binary search for each key, because SQL would compare a row with a tree of all bounds: 100,000 rows
+        It uses a binary search for each key, because SQL would compare a row with a tree of all bounds: 100,000 rows
         and 4,096 bounds took 1.1 s of a processor as SQL, and 0.04 s as a search, as little as with arrays of NumPy."""
         numbers, keys = self.keys(chunk)
         parts = np.zeros(size_of(chunk), dtype=np.int32)
@@ -70,7 +69,7 @@ class KeyRanges:
                 return self._session.table(f"SELECT {what} FROM ({self._of_texts('WHERE json_valid(line)')})")
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, bool]:
-        """With `n`, the number of each row; and whether the rows are JSON texts."""
+        """Returns a table with the number of each row as `n`, and whether the rows are JSON texts."""
         match chunk:
             case Lines():
                 numbers, texts = _readable(chunk)
@@ -170,7 +169,7 @@ def size_of(chunk: Chunk) -> int:
 
 def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
     """Returns the positions of rows in their input. They do not depend on how the input was cut into chunks, if each
-    row is a line. All rows of a JSON array may stand on one line: there their order in the chunk tells them apart."""
+    row is a line. All rows of a JSON array may be on one line; then their order in the chunk is added."""
     found = chunk.lines if isinstance(chunk, PlainLines) else chunk
     order = np.arange(size_of(chunk), dtype=np.uint64)
     if not isinstance(found, Lines) or found.places is None:
@@ -180,7 +179,7 @@ def _positions(chunk: Chunk) -> npt.NDArray[np.uint64]:
 
 
 def pointer(path: Path) -> str:
-    """As JSON Pointer: any name can stand in it."""
+    """Returns the path as a JSON Pointer, which can contain any name."""
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path)
 
 
@@ -220,7 +219,7 @@ def _of_json(value: str, key: PoolKey, is_time: bool) -> Value:
 
 
 def _time_value(kind: str, amount: str, text: str) -> Value:
-    """With texts that are times as such."""
+    """Returns the value, with texts that are times converted to times."""
     time = f"epoch_us(TRY_CAST({text} AS TIMESTAMPTZ))::DOUBLE"
     is_time = f"({kind}) = {_STRING} AND {time} IS NOT NULL"
     return (

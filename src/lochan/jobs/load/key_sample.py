@@ -1,10 +1,9 @@
-"""Keys from all over the files, which show where to cut them into parts of the same size.
+"""Takes a sample of keys from all over the files, which shows where to cut them into parts of the same size.
 
-Equally distant bytes of all files together are chosen, the spots. Where a file can be read from any byte, some rows at
+Equally distant bytes of all files together are chosen, the spots. If a file can be read from any byte, some rows at
 each spot are the sample. Any other file with a spot in it is read to its end, and the sample is some of its rows for
-each spot, chosen at random: the first rows of a sorted file would say nothing about the others. If a sample is bad,
-some task has more to do than the others; the rows are the same.
-"""
+each spot, chosen at random: the first rows of a sorted file are not like the others. If a sample is bad, some task has
+more to do than the others; the rows are the same."""
 
 from __future__ import annotations
 
@@ -59,13 +58,13 @@ class SampleTask(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def cost(self) -> int:
-        """As the number of spots that cost as much."""
+        """The cost, as the number of spots that cost as much."""
         size = self.split.end - self.split.begin
         return len(self.spots) if is_sought(self.split) else size * _TASK_SPOTS // _TASK_BYTES + 1
 
 
 def take_samples(sampler: KeySampler, splits: Sequence[FileSplit], spots: int, run: TaskRunner) -> Samples:
-    """The executors take the sample, unless it is a few rows of a few files. Raises Invalid, Conflict."""
+    """Takes the sample on the executors, unless it is a few rows of a few files. Raises Invalid or Conflict."""
     tasks = sample_tasks(splits, spots)
     if all(is_sought(task.split) for task in tasks) and len({task.split.file.name for task in tasks}) <= FILES_FEW:
         return sampler.samples(tasks)
@@ -90,7 +89,7 @@ def sample_tasks(splits: Sequence[FileSplit], spots: int) -> list[SampleTask]:
 
 
 def split_tasks(tasks: Iterable[SampleTask]) -> list[list[SampleTask]]:
-    """The work of each executor."""
+    """Returns the work of each executor."""
     found: list[list[SampleTask]] = []
     room = 0
     for task in tasks:
@@ -104,7 +103,7 @@ def split_tasks(tasks: Iterable[SampleTask]) -> list[list[SampleTask]]:
 
 @dataclass(frozen=True, slots=True)
 class KeySampler:
-    """Takes a sample, on whichever machine. May be pickled."""
+    """Takes a sample, on any machine. It can be pickled."""
 
     stores: Stores
     settings: PoolSettings
@@ -117,7 +116,7 @@ class KeySampler:
                 yield msgspec.msgpack.encode(self.samples(_tasks.decode(data)))
 
     def samples(self, tasks: Sequence[SampleTask]) -> Samples:
-        """Raises Invalid, Conflict."""
+        """Returns the samples of these tasks. Raises Invalid or Conflict."""
         limits = Limits(self.memory_bytes, threads=1)
         with DuckSession(limits, temp=self.options.temp or spark_folder(), ordered=False) as session:
             ranges, room = KeyRanges(session, self.settings), TaskRoom(session, Faults(self.options.on_error))
@@ -128,7 +127,7 @@ class KeySampler:
             )
 
     def _at_spots(self, ranges: KeyRanges, tasks: Iterable[SampleTask]) -> Samples:
-        """Lines of all files together, because each chunk costs the engine a statement."""
+        """Samples the lines of all files together, because each chunk costs the engine a statement."""
         rows: dict[type, list[SpotRows]] = defaultdict(list)
         for task in tasks:
             for found in rows_at(task.split.surveyed(self.stores), task.spots, typed=self.options.typed):

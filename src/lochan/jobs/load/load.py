@@ -1,4 +1,4 @@
-"""A load on Spark from beginning to end: one commit of all files, or nothing."""
+"""A load on Spark from beginning to end: either one commit of all files, or nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadWork:
-    """The same for all tasks of a load, however many files there are. May be pickled."""
+    """What all tasks of a load know. It does not grow with the number of files. It can be pickled."""
 
     stores: Stores
     target: PoolTarget
@@ -59,7 +59,7 @@ class LoadWork:
 
 
 def cut(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Reads some splits. Yields all rows, each for the part that it lies in."""
+    """Reads some splits. Yields all rows, each for the part that it belongs to."""
     target = work.target
     with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
         room, keyed = TaskRoom(session, work.faults()), KeyRanges(session, target.settings)
@@ -89,7 +89,7 @@ def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[Tas
 
 
 def load_splits(work: LoadWork, tasks: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
-    """If all rows are one part: no task needs to send them to another."""
+    """Loads the splits directly, if all rows are one part: no task needs to send them to another."""
     splits: dict[int, FileSplit] = {}
 
     def fill(loader: Loader) -> None:
@@ -117,7 +117,7 @@ _BATCH_BYTES = 32 << 20
 
 
 class LoadContext(NamedTuple):
-    """Where a load runs, and who listens."""
+    """Where a load runs, and who receives its progress."""
 
     spark: SparkSession
     listener: Listener | None = None
@@ -129,7 +129,7 @@ class LoadContext(NamedTuple):
 
     @property
     def task_memory(self) -> int:
-        """Raises Invalid."""
+        """The memory of one task in bytes. Raises Invalid."""
         return self.memory_bytes or task_memory(self.spark) or TASK_MEMORY_BYTES
 
 
@@ -146,8 +146,8 @@ async def load_files(
     options: LoaderOptions = STANDARD,
     sizes: LoadSizes = DEFAULT_SIZES,
 ) -> LoadCommit:
-    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo if there are none,
-    Conflict for a file that was changed meanwhile, and what landing raises."""
+    """Loads the files by one commit. `place` is where the lake is. Raises Invalid for input that is not rows,
+    NothingToDo if there are none, Conflict for a file that was changed meanwhile, and the errors of landing."""
     memory = await asyncio.to_thread(lambda: where.task_memory)
     target = await pool_target(repository, place, branch, memory_bytes=memory)
     await hold_key(repository, actor)
@@ -173,7 +173,7 @@ def load_commit(landed: LandResult, options: LoaderOptions) -> LoadCommit:
 def _write(
     spark: SparkSession, target: PoolTarget, files: Sequence[File], options: LoaderOptions, sizes: LoadSizes
 ) -> list[TaskMessage]:
-    """What tasks wrote."""
+    """Runs the tasks, and returns their messages."""
     ship(spark)
     run = partial(run_on_bytes, spark)
     plan = plan_load(survey(files, options.format, run), target, options, sizes, parallel=_parallel(spark), run=run)
@@ -194,7 +194,7 @@ def plan_load(
     parallel: int,
     run: TaskRunner,
 ) -> LoadPlan:
-    """Into which splits and parts the work is cut. Raises Invalid, Conflict and Refused."""
+    """Divides the work into splits and parts. Raises Invalid, Conflict or Refused."""
     stores = stores_of(seen.file for seen in files)
     split_bytes = sizes.splits(sum(seen.file.size for seen in files), parallel)
     splits = splits_of(files, split_bytes, stores)
@@ -214,7 +214,7 @@ def _run(spark: SparkSession, plan: LoadPlan) -> list[TaskMessage]:
     work, tasks = plan
     if not work.bounds:
         return run_tasks(frame_of(spark, tasks).coalesce(1), partial(load_splits, work))
-    # A record holds many rows: not as many records as there may be rows go to a task at once.
+    # A record holds many rows, so fewer records than the usual number of rows go to a task at once.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BATCH_BYTES))
     records = frame_of(spark, tasks).mapInArrow(partial(cut, work), SPARK_SCHEMA)
     return run_tasks(records.repartitionById(len(work.bounds) + 1, "part"), partial(load_part, work))

@@ -1,9 +1,8 @@
-"""Where a row stood, as one number: in which split, and on which line or at which byte of it.
+"""The position of a row, as one number: its split, and its line or byte there.
 
 A task that begins in the middle of a file does not know how many lines are before it. They are counted only for a row
 that must be named: a load without faults never counts them. So a row that travels to another task takes its position
-along, and the splits of such rows travel with them.
-"""
+along, and the splits of such rows travel with them."""
 
 from __future__ import annotations
 
@@ -30,18 +29,19 @@ _BLOCK_BYTES = 4 << 20
 
 
 def check_count(splits: int) -> None:
-    """Raises Refused for more splits than numbers can tell apart."""
+    """Raises Refused for more splits than the numbers can distinguish."""
     if splits > SPLITS_MAX:
         raise Refused(f"{splits:,} files are too many for one load", hint=f"load at most {SPLITS_MAX:,} at a time")
 
 
 def positions_of(split: FileSplit, values: Positions) -> Positions:
-    """`values` are lines of a split that is a whole file, else bytes from the split's beginning."""
+    """Returns the positions. `values` are lines of a split that is a whole file, else bytes from the split's
+    beginning."""
     return values | (split.number << _VALUE_BITS)
 
 
 def with_positions(split: FileSplit, chunk: Chunk) -> Chunk:
-    """The same rows; lines have positions that any task can read."""
+    """Returns the same rows; lines have positions that any task can read."""
     match chunk:
         case Lines():
             values = np.arange(len(chunk.texts)) + chunk.first if chunk.places is None else chunk.places
@@ -54,7 +54,7 @@ def with_positions(split: FileSplit, chunk: Chunk) -> Chunk:
 
 
 def splits_in(positions: Positions) -> tuple[int, ...]:
-    """The numbers of the splits that rows come from, of which there is at least one."""
+    """Returns the numbers of the splits that the rows come from. There is at least one."""
     numbers = positions >> _VALUE_BITS
     least, greatest = int(numbers.min()), int(numbers.max())
     return (least,) if least == greatest else tuple(np.unique(numbers).tolist())
@@ -62,7 +62,7 @@ def splits_in(positions: Positions) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class PositionedFaults(Faults):
-    """Faults of rows that have such positions."""
+    """Collects faults of rows that have such positions."""
 
     stores: Stores = ()
     splits: Mapping[int, FileSplit] = field(default_factory=dict)  # those of the rows that are being taken
@@ -83,7 +83,7 @@ class PositionedFaults(Faults):
 
 
 class LineCount:
-    """On which line of a file a byte is. What was counted once is not counted again."""
+    """Finds the line of a file that a byte is on. Lines that were counted once are not counted again."""
 
     def __init__(self, file: File) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""A random sample of rows whose number is not known before the last one."""
+"""Takes a random sample of rows whose number is not known before the last one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 class Reservoir(Generic[T]):
-    """Each row has a hash of its position, and the rows with the least hashes are kept: `size` to twice as many. So any
-    row is kept as likely as any other, and a task that is tried again finds the same sample."""
+    """Each row has a hash of its position, and the rows with the least hashes are kept: `size` to twice as many. So
+    every row is equally likely to be kept, and a task that is tried again finds the same sample."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self._size = max(1, size)
@@ -38,7 +38,7 @@ class Reservoir(Generic[T]):
         return np.flatnonzero(self._next < self._limit)
 
     def add(self, numbers: Numbers, items: Iterable[T]) -> None:
-        """What to keep of rows that were chosen just now; some of them may be left out."""
+        """Adds what to keep of rows that were chosen just now. Some of them may be left out."""
         self._hashes = np.concatenate([self._hashes, self._next[numbers]])
         self._items += items
 
@@ -47,7 +47,7 @@ class Reservoir(Generic[T]):
 
 
 def mix_numbers(values: _Hashes, seed: int = 0) -> _Hashes:
-    """A hash of each number: SplitMix64."""
+    """Returns a hash of each number, by SplitMix64."""
     with np.errstate(over="ignore"):
         found = (values + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
         found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

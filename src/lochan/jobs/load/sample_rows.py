@@ -37,7 +37,7 @@ class SpotRows(NamedTuple):
 
 
 def is_sought(split: FileSplit) -> bool:
-    """Whether the file can be read from any byte."""
+    """Returns whether the file can be read from any byte."""
     return split.format in _SOUGHT and not split.packed
 
 
@@ -54,7 +54,7 @@ def some_of(chunk: Chunk, numbers: npt.NDArray[np.int64]) -> Chunk:
 
 # --- rows at some bytes ----------------------------------------------------------------------------------------------
 def rows_at(seen: SurveyedFile, spots: Sequence[int], *, typed: bool) -> Iterator[SpotRows]:
-    """REQUIRES: the file can be read from any byte."""
+    """Yields the rows at these bytes. REQUIRES: the file can be read from any byte."""
     with seen.file.open() as stream:
         names = csv_names(stream.read(_SPOT_BYTES), seen.format)
         found = [_spot(stream, at, 1 if names else 0) for at in spots]  # behind the line with the names
@@ -72,7 +72,7 @@ def rows_at(seen: SurveyedFile, spots: Sequence[int], *, typed: bool) -> Iterato
 
 
 def _spot(stream: IO[bytes], at: int, least: int) -> pa.BinaryArray:
-    """The next lines, or some before them where the file ends."""
+    """Returns the next lines, or some before them at the end of the file."""
     for begin in (at, at - _SPOT_BYTES):
         own = OwnLines(stream, max(begin, least), at + _SPOT_BYTES)
         for chunk in islice(lines("", own, 2 * _SPOT_BYTES), 1):
@@ -89,9 +89,9 @@ def _is_text(texts: pa.BinaryArray) -> bool:
 
 
 def csv_forms(names: Sequence[str], found: Sequence[bytes], format: str, *, typed: bool) -> list[list[Row]]:
-    """Rows of some lines, as their columns may become: texts, and numbers if all values of the file are numbers. Nobody
-    knows that yet, so there are parts for both. A line may end inside of quotes: such a row is wrong, and one of
-    few."""
+    """Returns rows of some lines, as their columns may become: texts, and numbers if all values of the file are
+    numbers. That is not known yet, so there are parts for both. A line may end inside quotes: such a row is wrong, and
+    one of few."""
     rows: list[Row] = [
         dict(zip(names, next(csv.reader([_text(line)], delimiter=_delimiter(format)), []), strict=False))
         for line in found
@@ -113,7 +113,7 @@ def _text(data: bytes) -> str:
 
 
 def _value(text: Any) -> Any:
-    """As the column would be if all of its values were of that kind."""
+    """Returns the value as the column would have it if all of its values were of that kind."""
     if not text:
         return None
     if text in ("true", "false"):

@@ -1,7 +1,6 @@
-"""Rows on their way from the task that read them to the one that has their part of the key.
+"""Sends rows from the task that read them to the one that has their part of the key.
 
-Spark sees a number and some bytes: one record for all rows of a chunk that go to one place, in Arrow's form.
-"""
+Spark sees a number and some bytes: one record for all rows of a chunk that go to one place, in Arrow's form."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ class _Record(NamedTuple):
 
 
 def gather_chunks(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
-    """The same rows in fewer chunks: of many small files, or for very many parts, each chunk would be cut into records
-    of a few rows."""
+    """Yields the same rows in fewer chunks: with many small files, or very many parts, each chunk would be cut into
+    records of a few rows."""
     held: list[Chunk] = []
     size = 0
     for chunk in chunks:
@@ -56,8 +55,8 @@ def gather_chunks(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
 
 
 def records_to_send(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
-    """A record for each part that rows go to, or several where they are many; many records together. The splits of
-    lines go along with them."""
+    """Yields a record for each part that rows go to, or several for many rows, with many records in a batch. The splits
+    of lines are sent with them."""
     return _together(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
 
 
@@ -79,21 +78,22 @@ def _records(
 
 
 def _records_of_rows(rows: list[Row], parts: Parts) -> Iterator[_Record]:
-    """They may hold values that no JSON has."""
+    """Yields the records of rows that are dicts. They may hold values that JSON cannot express."""
     for part in np.unique(parts):
         mine = [rows[number] for number in np.flatnonzero(parts == part)]
         yield _Record(int(part), _ROWS, b"", pickle.dumps(mine))
 
 
 def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
-    """What the reader of a split had against it; to any part."""
+    """Yields the faults that the reader of a split has found, for any part."""
     if faults.count:
         message = TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
         yield from _together([_Record(0, _FAULTS, b"", encode_message(message))])
 
 
 def _together(records: Iterable[_Record]) -> Iterator[pa.RecordBatch]:
-    """Many at a time: thousands of parts would make thousands of batches, each dearer than its rows."""
+    """Joins many records into a batch: thousands of parts would make thousands of batches, each more expensive than its
+    rows."""
     held: list[_Record] = []
     size = 0
     for record in records:
@@ -114,7 +114,7 @@ def _batch(records: list[_Record]) -> pa.RecordBatch:
 
 
 class Received:
-    """The records of one part, as chunks again, as large as a loader likes them."""
+    """The records of one part, joined into chunks of a size that suits a loader."""
 
     def __init__(self, records: Iterable[pa.RecordBatch]) -> None:
         self._records = records
@@ -156,7 +156,7 @@ class _Held:
         self._size = 0
 
     def add(self, body: bytes, splits: bytes) -> int:
-        """Returns the size of all of them."""
+        """Adds rows. Returns the size of all of them."""
         self.batches += pa.ipc.open_stream(body)
         self.splits.add(splits)
         self._size += len(body)
@@ -164,7 +164,7 @@ class _Held:
 
 
 def bytes_of(chunk: Chunk) -> int:
-    """Its size in memory, about."""
+    """Returns the approximate size in memory."""
     match chunk:
         case Lines(texts=texts) | PlainLines(Lines(texts=texts)):
             return int(texts.nbytes)
@@ -180,7 +180,7 @@ def _alike(one: Chunk, other: Chunk) -> bool:
 
 
 def joined_chunk(chunks: list[Chunk]) -> Chunk:
-    """REQUIRES: they are alike."""
+    """Joins the chunks. REQUIRES: they are of the same kind."""
     first = chunks[0]
     if len(chunks) == 1:
         return first

@@ -1,7 +1,6 @@
-"""Into how much work a load is cut: splits of files, which one task reads, and parts of the key, which one task sorts.
+"""How a load is divided into work: splits of files, which one task reads, and parts of the key, which one task sorts.
 
-docs/design/0008-spark-at-scale.md has the arithmetic.
-"""
+docs/design/0008-spark-at-scale.md has the arithmetic."""
 
 from __future__ import annotations
 
@@ -20,20 +19,20 @@ _RECORD_BYTES = 16 << 10  # of the rows that go from one chunk to one part, if m
 
 
 class LoadSizes(NamedTuple):
-    """How much is the work of one task; 0: as it seems best."""
+    """How much is the work of one task. 0 means the best value."""
 
     part_bytes: int = 0  # of rows, as text
     split_bytes: int = 0  # of files
 
     def splits(self, files_bytes: int, parallel: int) -> int:
-        """The size of a split."""
+        """Returns the size of a split."""
         if self.split_bytes:
             return self.split_bytes
         most = max(_SPLIT_BYTES_MAX, files_bytes // _SPLITS)
         return max(_SPLIT_BYTES_MIN, min(files_bytes // parallel, most))
 
     def parts(self, rows_bytes: int, object_bytes: int, parallel: int) -> int:
-        """The number of parts."""
+        """Returns the number of parts."""
         size = self.part_bytes or max(_PART_BYTES_MIN, min(_OBJECTS * object_bytes, _PART_BYTES_MAX))
         least = min(size, _PART_BYTES_MIN)
         return min(max(1, -(-rows_bytes // size), min(parallel, rows_bytes // least)), _PARTS_MAX)
@@ -47,5 +46,5 @@ def spots_for(parts: int) -> int:
 
 
 def gathered_bytes(parts: int, memory_bytes: int) -> int:
-    """How many rows are cut into records at a time."""
+    """Returns how many bytes of rows are cut into records at a time."""
     return max(CHUNK_BYTES, min(parts * _RECORD_BYTES, memory_bytes // 4))

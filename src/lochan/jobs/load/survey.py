@@ -1,7 +1,6 @@
-"""A look at the files before they are read: their formats, and whether they are packed.
+"""Finds out the formats of the files before they are read, and whether they are packed.
 
-Many files are looked at by the executors: the driver opens only as many as it would open for a load without Spark.
-"""
+The executors look at many files: the driver opens only as many as it would open for a load without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from lochan.jobs.messages import reports_errors
 FILES_FEW = 16  # the driver opens them itself, all at once
 _TASK_FILES = 256
 
-# Runs a function on the executors, over tasks that are bytes. What it returns comes back in any order.
+# Runs a function on the executors, over tasks that are bytes. Its results come back in any order.
 TaskRunner = Callable[[Callable[[Iterable[bytes]], Iterator[bytes]], Sequence[bytes]], list[bytes]]
 
 
@@ -34,7 +33,7 @@ class _SurveyResult(msgspec.Struct, frozen=True, array_like=True):
 
 
 def survey(files: Sequence[File], format: str | None, run: TaskRunner) -> list[SurveyedFile]:
-    """Raises Invalid if the format of a file is not known."""
+    """Returns the files with their formats. Raises Invalid if the format of a file is not known."""
     if len(files) <= FILES_FEW:
         return _look_at_all(files, format)
     stores = stores_of(files)
@@ -50,7 +49,7 @@ def survey(files: Sequence[File], format: str | None, run: TaskRunner) -> list[S
 
 
 def survey_tasks(stores: Stores, format: str | None, tasks: Iterable[bytes]) -> Iterator[bytes]:
-    """What an executor does."""
+    """Surveys the files of some tasks, on an executor."""
     with reports_errors():
         for data in tasks:
             task = msgspec.msgpack.decode(data, type=_SurveyTask)

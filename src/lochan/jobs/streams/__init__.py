@@ -1,11 +1,11 @@
-"""Rows that come on and on: each batch of them is one commit, and none of them comes twice.
+"""Streams of rows: each batch of them is one commit, and no row comes twice.
 
     folder, socket, rate, frames ──▶ Spark's batches ──▶ tasks ──┐
                                                                  ├──▶ one commit, with what names the batch in it
     topics of Kafka ──▶ batches by time, in this process ────────┘
 
-Whoever is killed begins again behind the newest batch that the branch has: the commit itself tells how far the stream
-is, so what is read and how far it was read can never disagree.
+A stream that was killed begins again behind the newest batch of the branch. The commit itself holds the position of the
+stream, so the rows and the position can never disagree.
 
 batches        Spark's batches, each as one commit
 spark_stream   a stream of Spark in a session of the user's own, or followed until its end

@@ -1,8 +1,8 @@
 """Spark's batches of a stream, each as one commit.
 
-The commit carries the id of Spark's query, which its checkpoint keeps, and the number of the batch. What Spark plays
-again after a stop is found by these and not done twice: before its rows are written, and once more on the very head
-that the commit goes on from.
+The commit carries the id of Spark's query, which its checkpoint keeps, and the number of the batch. A batch that Spark
+plays again after a stop is found by these and not done twice. This is checked before its rows are written, and again on
+the head that the commit is based on.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ DEFAULT_STREAM = StreamJobOptions()
 
 
 class StreamTarget(NamedTuple):
-    """Which branch the batches come to, and how. May be pickled, if its lake may."""
+    """Which branch the batches come to, and how. It can be pickled if its lake can."""
 
     lake: StreamLake
     pool: str
@@ -80,7 +80,8 @@ class StreamTarget(NamedTuple):
 
 
 async def checked_branch(lake: JobLake, uri: Uri) -> str:
-    """The branch that a stream goes to. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
+    """Returns the branch that a stream goes to. Raises NotFound, Refused if the repository is not a pool, and Invalid
+    if the URI is not a branch."""
     from lochan.jobs.messages import pool_target
 
     if uri.path:
@@ -95,8 +96,8 @@ async def checked_branch(lake: JobLake, uri: Uri) -> str:
 
 
 def reporting(report: JobReporter, listener: BatchListener | None, *, by_tasks: bool = True) -> BatchListener:
-    """Tells the record of the stream of each batch, and then the listener. `by_tasks`: other processes put the rows to
-    the store; what this one puts is counted where its store counts it."""
+    """Returns a listener that adds each batch to the record of the stream, and then calls the given one. With
+    `by_tasks`, other processes put the rows to the store; what this process puts is counted by its store."""
     rows = 0
 
     def both(number: int, landed: LandResult) -> None:
@@ -117,7 +118,7 @@ class Left(Exception):
 
 @dataclass
 class Batches:
-    """For `foreachBatch`. May be pickled until the first batch has come."""
+    """The function for `foreachBatch`. It can be pickled until the first batch has come."""
 
     target: StreamTarget
     checkpoint: str  # the stream's own
@@ -145,7 +146,7 @@ class Batches:
             self.listener(number, landed)
 
     def stop(self, spark: SparkSession) -> None:
-        """To be called when no more batches come: what is merged behind them is finished."""
+        """Finishes the merges that run behind the batches. Call it when no more batches come."""
         if self._compactor is None and self.target.options.compact != NOWHERE:
             self._compactor = StreamCompactor(self.target, 0)
         if self._compactor is not None:
@@ -166,7 +167,7 @@ class Batches:
 
 
 async def _begin(lake: JobLake, target: StreamTarget, batch: BatchName) -> tuple[WriteJob, str | None]:
-    """And the commit that it landed by before."""
+    """Begins the batch. Returns its job, and the commit if it landed before."""
     job = await begin(lake, target.request(batch))
     repository = await lake.open_repository(target.pool)
     try:
@@ -179,14 +180,14 @@ async def _begin(lake: JobLake, target: StreamTarget, batch: BatchName) -> tuple
 
 
 def query_of(spark: SparkSession, checkpoint: str) -> str:
-    """The id of the stream, from where Spark itself keeps it: behind Connect nothing else tells it."""
+    """Returns the id of the stream, from Spark's own checkpoint: behind Connect it is available nowhere else."""
     found = spark.read.text(f"{literal_path(checkpoint)}/metadata").collect()
     return str(json.loads("".join(line.value for line in found))["id"])
 
 
 class StreamCompactor:
-    """Merges small objects on a thread of its own, one round at a time, while batches go on. `size_bytes` is what an
-    object of the pool is to have."""
+    """Merges small objects on a thread of its own, one round at a time, while batches go on. `size_bytes` is the size
+    that an object of the pool should have."""
 
     def __init__(self, target: StreamTarget, size_bytes: int) -> None:
         self._target = target

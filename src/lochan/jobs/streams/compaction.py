@@ -5,7 +5,7 @@ one, and so on up to the pool's own size. So a row is written again only as ofte
     spark    by tasks of Spark, beside those of the stream
     none     not at all: `lochan manage` does it, wherever that runs
 
-It is never why a stream ends: what was not merged now will be merged in another round.
+A failed merge never ends a stream: what was not merged now will be merged in another round.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 FAN = 8
 _ROOM = 1.25  # merged rows take less, and what was merged must not be small again in the next round
-# Where keys come in no order, everything runs into everything, and each round would write all of it again.
+# If keys come in no order, all objects overlap, and each round would write all of them again.
 _OVERLAPPING = 2 * FAN
 DRIVER, ON_SPARK, NOWHERE = "driver", "spark", "none"
 PLACES = (DRIVER, ON_SPARK, NOWHERE)
-# In this process, and with little of it: the stream goes on meanwhile.
+# It runs in this process with few resources, because the stream goes on meanwhile.
 _HERE = CompactJobOptions(DUCKDB, Limits(memory_bytes=512 << 20, threads=1))
 _ROUNDS = 3
 _TOO_MANY = 2  # times as many objects as the rows would fill
@@ -46,7 +46,7 @@ _log = logging.getLogger("lochan.ingest")
 
 
 def compaction_place(place: str | bool) -> str:
-    """True and False are older names for the first and the last. Raises Invalid."""
+    """Returns the place. True and False are older names for the first and the last. Raises Invalid."""
     found = place if isinstance(place, str) else DRIVER if place else NOWHERE
     if found not in PLACES:
         raise Invalid(f"compact={found!r}: small objects cannot be merged there", hint=f"say {', '.join(PLACES)}")
@@ -56,21 +56,21 @@ def compaction_place(place: str | bool) -> str:
 def compaction_options(
     place: str, spark: SparkPlace | None = None, session: SparkSession | None = None
 ) -> CompactJobOptions:
-    """On Spark: in that session, or at that place."""
+    """Returns the options for a compaction. On Spark it runs in that session, or at that place."""
     if place != ON_SPARK:
         return _HERE
     return CompactJobOptions(SPARK, spark=spark or CompactJobOptions().spark, session=session)
 
 
 class CompactionSchedule:
-    """`size_bytes` is what an object of the pool is to have."""
+    """Decides when a stream's objects are merged. `size_bytes` is the size that an object of the pool should have."""
 
     def __init__(self, size_bytes: int) -> None:
         self._size_bytes = size_bytes
         self._commits = self._bytes = 0
 
     def landed(self, size_bytes: int) -> CompactRequest | None:
-        """A commit of so many bytes has come to the branch: what is to be merged now, if anything."""
+        """Counts a commit of so many bytes that came to the branch. Returns what is to be merged now, if anything."""
         self._commits += 1
         self._bytes += size_bytes
         if self._commits % FAN:
@@ -79,7 +79,8 @@ class CompactionSchedule:
         return CompactRequest(policy=Policy(_OVERLAPPING, 1), size_bytes=min(self._size_bytes, max(1, fit)))
 
     def _together(self) -> int:
-        """How many commits one object is to hold: the greatest power of eight that their number is a multiple of."""
+        """Returns how many commits one object should hold: the greatest power of eight that their number is a multiple
+        of."""
         commits = 1
         while self._commits % (commits * FAN) == 0:
             commits *= FAN
@@ -96,8 +97,9 @@ async def compact_stream(
     options: CompactJobOptions = _HERE,
     last: bool = False,
 ) -> PoolCompactionResult | None:
-    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; if there are
-    no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
+    """Merges small objects of the stream. With `last`, the stream stops and should leave no more than twice as many
+    objects as its rows would fill; if there are no more, nothing is done. Returns None if nothing was done, or if it
+    failed, which is logged."""
     try:
         repository = await at.catalog.open_repository(pool)
         try:
@@ -119,7 +121,8 @@ async def _compact(
     actor: Actor,
     options: CompactJobOptions,
 ) -> PoolCompactionResult | None:
-    """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
+    """Compacts more than once: objects that overlapped are merged first, and may then be small beside their
+    neighbours."""
     done = None
     for _ in range(_ROUNDS):
         try:

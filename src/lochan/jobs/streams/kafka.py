@@ -1,5 +1,6 @@
-"""Messages of Kafka's topics from given offsets on, many at a time; and how far they were read, which is kept in the
-commit that holds the rows, so the two cannot disagree. The broker is never told, so no consumer group is in the way."""
+"""Reads messages of Kafka's topics from given offsets on, many at a time. How far they were read is kept in the commit
+that holds the rows, so the two cannot disagree. Offsets are never committed to the broker, so no consumer group is
+needed."""
 
 from __future__ import annotations
 
@@ -42,13 +43,14 @@ class StreamPosition(NamedTuple):
     since: str = ""  # a head behind which there is nothing of the stream; "": its own batches tell
 
     def next(self, stream: str) -> BatchName:
-        """Only one writer can land it: who comes second finds that it is there, and reads on behind it."""
+        """Returns the name of the next batch. Only one writer can land it: the second one finds that it has landed, and
+        continues behind it."""
         return BatchName(stream, self.batch + 1, self.since)
 
 
 def newest(look_up: LookUp, head: str, stream: str) -> StreamPosition:
-    """As the history of this head tells it, down to where `find_commit` looks for a batch: what a merge has brought in
-    counts too. Raises Corrupt."""
+    """Returns the position by the history of this head, down to where `find_commit` looks for a batch. Commits that
+    came by a merge count too. Raises Corrupt."""
     once = BatchName(stream)
     batch, offsets = -1, dict[Partition, int]()
     line, lowest = head, 0
@@ -67,7 +69,7 @@ def newest(look_up: LookUp, head: str, stream: str) -> StreamPosition:
 
 
 def encode_offsets(offsets: Offsets) -> str:
-    """`{"orders": {"0": 17, "1": 9}}`"""
+    """Returns the offsets as a text such as `{"orders": {"0": 17, "1": 9}}`."""
     topics: dict[str, dict[str, int]] = {}
     for (topic, part), offset in sorted(offsets.items()):
         topics.setdefault(topic, {})[str(part)] = offset
@@ -95,7 +97,7 @@ class TopicChunk(NamedTuple):
 
 
 class Topics:
-    """Raises Transient where no broker answers, NotFound for a topic that is not there."""
+    """Reads topics. Raises Transient if no broker answers, and NotFound for a topic that does not exist."""
 
     def __init__(self, brokers: str, options: TopicOptions, settings: Mapping[str, str]) -> None:
         self._options = options
@@ -123,8 +125,8 @@ class Topics:
         self._consumer.close()
 
     def seek(self, known: Offsets) -> dict[Partition, int]:
-        """To where it was, or to the beginning of what is new. Raises Gone if messages that were not read are no longer
-        there, unless the options say to go on."""
+        """Moves to the known offsets, or to the beginning of what is new. Raises Gone if messages that were not read no
+        longer exist, unless the options allow that."""
         from confluent_kafka import TopicPartition
 
         starts = {}
@@ -137,7 +139,7 @@ class Topics:
         return starts
 
     def take(self, timeout_s: float) -> TopicChunk:
-        """What has come, as soon as anything has; nothing after so many seconds."""
+        """Returns new messages as soon as there are any, or nothing after so many seconds."""
         with _explaining(self._brokers):
             messages = self._consumer.consume(_AT_ONCE, timeout_s)
         texts: dict[Partition, tuple[list[bytes], list[int]]] = {}
@@ -169,8 +171,8 @@ class Topics:
         )
 
     def _is_place(self, message: Message) -> bool:
-        """A message, or the end of a part for now; no place has what the client tries again by itself. Raises what it
-        cannot go on from."""
+        """Returns whether it is a message, or the end of a part for now, rather than an error that the client retries
+        by itself. Raises errors that end the stream."""
         from confluent_kafka import KafkaError
 
         error = message.error()
@@ -195,7 +197,7 @@ def _consumer(settings: Mapping[str, object]) -> Consumer:
 
 
 def _quiet() -> object:
-    """What the client says of brokers that come and go, for who has asked for it."""
+    """Returns the logger for the client's messages about brokers that come and go, which is silent by default."""
     import logging
 
     return logging.getLogger("lochan.kafka")

@@ -1,8 +1,7 @@
-"""Where the rows of a stream come from, and what a task does with what Spark hands it: names of files, or lines of
-text.
+"""The sources of a stream's rows, and what a task does with its input from Spark: names of files, or lines of text.
 
-A file is read as a whole, by the embedded loader: of any format, packed or not, and a fault is told by file and line.
-Spark hands out names alone, and no row goes through the JVM.
+The embedded loader reads each file as a whole, in any format, packed or not, and reports a fault with file and line.
+Spark passes on names only, and no row goes through the JVM.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class SparkSource(NamedTuple):
 
 
 def folder_source(place: str, options: LoaderOptions, files_per_batch: int) -> SparkSource:
-    """Raises NotFound."""
+    """Returns the source of a folder. Raises NotFound."""
     folder = Path(place).resolve()
     if not folder.is_dir():
         raise NotFound(f"there is no folder {place}", hint="make it first; files may come later")
@@ -64,7 +63,7 @@ def folder_source(place: str, options: LoaderOptions, files_per_batch: int) -> S
 
 
 def socket_source(place: str, on_error: str) -> SparkSource:
-    """Raises Invalid for what is no HOST:PORT."""
+    """Returns the source of a socket. Raises Invalid unless the text is HOST:PORT."""
     host, colon, port = place.rpartition(":")
     if not (colon and host and port.isascii() and port.isdecimal()):
         raise Invalid(f"{place!r} is no HOST:PORT", hint="such as localhost:9999")
@@ -89,7 +88,7 @@ def write_files(options: LoaderOptions, target: PoolTarget, batches: Iterable[pa
 def write_texts(
     name: str, on_error: str, target: PoolTarget, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[TaskMessage]:
-    """A row of JSON in each text; `name` is what messages call where they come from."""
+    """Loads a row of JSON from each text. `name` is the name of the source in messages."""
 
     def texts() -> Iterator[Lines]:
         for batch in batches:

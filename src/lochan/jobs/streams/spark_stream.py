@@ -1,5 +1,5 @@
-"""Streams of Spark into a pool: one in a session of the user's own, which is finished behind the user's back, and one
-that is followed until it ends or is to stop."""
+"""Streams of Spark into a pool: one that runs in the user's own session and is finished in the background, and one that
+is followed until it ends or must stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _POLL_S = 1
 
 
 class LakeOnLoop:
-    """A lake that is open on the event loop of this moment, for whoever is on another thread."""
+    """A lake that is open on the current event loop, for code on another thread."""
 
     def __init__(self, lake: JobLake) -> None:
         self._lake = lake
@@ -51,14 +51,15 @@ class LakeOnLoop:
 
 # --- in a session of the user's own ----------------------------------------------------------------------------------
 class FrameStream:
-    """May be started once."""
+    """A stream of a frame. It can be started once."""
 
     def __init__(self, lake: JobLake, batches: Batches) -> None:
         self._lake = lake
         self._batches = batches
 
     def start(self, frame: DataFrame, at_end: Callable[[], None] = lambda: None) -> StreamingQuery:
-        """`at_end` is called when all is done. Raises what shows before the first batch."""
+        """Starts the stream. `at_end` is called when all is done. Raises the errors that occur before the first
+        batch."""
         batches, target = self._batches, self._batches.target
         report = JobReporter(self._lake, "ingest", target.about, target.actor, master_of(frame.sparkSession))
         if not is_remote(frame.sparkSession):  # behind Connect the batches are handled elsewhere
@@ -78,7 +79,7 @@ class FrameStream:
 def _finish(
     query: StreamingQuery, spark: SparkSession, batches: Batches, report: JobReporter, at_end: Callable[[], None]
 ) -> None:
-    """Waits for the end of the stream, to merge what is left of small objects then."""
+    """Waits for the end of the stream, and then merges the small objects that are left."""
     failure: Exception | None = None
     try:
         query.awaitTermination()
@@ -111,9 +112,9 @@ async def follow_source(
     stop: threading.Event,
     listener: BatchListener | None = None,
 ) -> None:
-    """Until the source has ended, or `stop` is set: then a batch that has begun lands first. Who cancels it then does
-    not want to wait, and has that batch again the next time. Raises Refused if another stream has the checkpoint, and
-    what keeps it from going on; what landed stays."""
+    """Follows the source until it has ended, or `stop` is set; a batch that has begun then lands first. If it is
+    cancelled, it does not wait, and that batch comes again the next time. Raises Refused if another stream has the
+    checkpoint, and errors that end the stream; what landed stays."""
     from lochan.engines.spark.session import session_at
 
     checkpoint = await asyncio.to_thread(checkpoint.resolve)
@@ -133,14 +134,14 @@ async def follow_source(
 
 
 def default_checkpoint(state_folder: Path, lake_id: str, target: StreamTarget, source: SparkSource) -> Path:
-    """One for each source of each branch, where the user keeps state."""
+    """Returns the checkpoint of this source and branch, in the folder where the user keeps state."""
     name = f"{source.kind}-{sha256(source.name.encode()).hexdigest()[:16]}"
     return state_folder / "streams" / lake_id / target.about / name
 
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Two streams with one checkpoint would each believe to be the other."""
+    """Locks the checkpoint: two streams with one checkpoint would each believe to be the other."""
     folder.mkdir(parents=True, exist_ok=True)
     file = os.open(folder / "lochan.lock", os.O_CREAT | os.O_RDWR)
     try:

@@ -1,5 +1,5 @@
-"""Topics of Kafka, followed into a pool in this process: what has come in a while is one commit, with the offsets of
-what comes next in it."""
+"""Follows topics of Kafka into a pool in this process: what comes in a while is one commit, which also has the next
+offsets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class TopicTarget(NamedTuple):
 async def follow_topics(
     topics: Topics, into: TopicTarget, options: StreamJobOptions, stop: threading.Event, listener: BatchListener
 ) -> None:
-    """Until `stop` is set; then what was read by then lands. Raises what keeps it from going on; what landed stays."""
+    """Follows the topics until `stop` is set; then what was read by then lands. Raises errors that end the stream; what
+    landed stays."""
     await _Following(topics, into, options, stop, listener).run()
 
 
@@ -84,7 +85,7 @@ class _Following:
             await self._compact(CompactRequest(size_bytes=self._options.size_bytes), last=True)
 
     async def _find(self) -> None:
-        """Where the branch says that it was."""
+        """Finds the stream's position in the history of the branch."""
         refs, _ = await self._into.repository.refs()
         self._position = newest(refs.recorded, refs.branch(self._into.branch).head, self._topics.name)
         self._next = await asyncio.to_thread(self._topics.seek, self._position.offsets)
@@ -94,7 +95,7 @@ class _Following:
         return await pool_target(into.repository, into.lake.place, into.branch, memory_bytes=self._options.memory_bytes)
 
     def _wait(self) -> TopicChunk | None:
-        """For the first messages of a batch; None: there is to be no other."""
+        """Waits for the first messages of a batch. Returns None if there will be no further batch."""
         while not self._stop.is_set() and not self._done():
             chunk = self._take(_PAUSE_S)
             if chunk.lines:
@@ -128,7 +129,8 @@ class _Following:
     async def _land(
         self, messages: list[TaskMessage], message: CommitMessage, once: BatchName, closes: tuple[str, ...]
     ) -> LandResult:
-        """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
+        """Lands the batch, again if the store does not answer for a while: each try finds out whether the last one
+        landed."""
         into = self._into
         work = partial(land, into.repository, into.branch, messages, message, actor=into.actor, once=once)
         for pause_s in _PAUSES_S:
@@ -140,7 +142,7 @@ class _Following:
         return await work(closes=closes)
 
     def _write(self, target: PoolTarget, first: TopicChunk, deadline: float) -> list[TaskMessage]:
-        """The rows of `first`, and all that comes until the time is over."""
+        """Writes the rows of `first`, and all that comes until the time is over."""
 
         def fill(loader: Loader) -> None:
             chunk, taken = first, 0
@@ -159,7 +161,8 @@ class _Following:
             raise error_of(failed) from failed
 
     async def _pause(self, deadline: float) -> None:
-        """Commits come at their pace, though a batch was full before its time was over."""
+        """Waits until the time of the batch is over, even if the batch was full before, so that commits come at their
+        pace."""
         while not self._stop.is_set() and not self._done() and (left := deadline - self._clock.boot()) > 0:
             await self._clock.sleep(min(left, _PAUSE_S))
 
