@@ -1,4 +1,4 @@
-"""From the pipe language's tree to one SQL query.
+"""Compiles the pipe language's tree to one SQL query.
 
 compile(pipe, open_source) -> Plan          plan.sql("duckdb"), plan.row: how its columns become rows again
 
@@ -7,7 +7,7 @@ value          a value as SQL, an expression for each kind it may have; sql: sma
 fields         the rows of a source as values, and the way down into them
 expressions    ─▶ values; arithmetic, comparison, constructors, patterns, functions/, aggregates ─▶ the same, by theme
 numbers        decimals, moments, texts: what numbers, times and texts of rows need beyond an engine's types
-relations      where rows come from, and what is still to be done with them
+relations      where rows come from, and which filters and orders are still to be applied
 operators/     rows ─▶ rows
 """
 

@@ -1,5 +1,5 @@
-"""The aggregates, each over the kinds of its argument. Missing and null are skipped; where nothing is left the result
-is null, or 0 for a count."""
+"""The aggregates, each over the kinds of its argument. Missing and null are skipped; if no value is left the result is
+null, or 0 for a count."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
 
 
 def _identity(value: Value, kind: str) -> Sql:
-    """What tells values of one kind apart."""
+    """Returns SQL that is equal exactly for equal values of one kind."""
     exact = exact_text(value) if kind == TIME else None
     if exact is not None:
         return coalesce(exact, neutral("time_text", value.alts[TIME]))
@@ -175,7 +175,7 @@ def exact_total(each: Aggregated) -> Value:
 
 
 def exact_average(each: Aggregated) -> Value:
-    """The exact sum divided once."""
+    """Returns the exact sum, divided once."""
     parts = _parts(each)
     count = cast(each.over(exp.Count(this=parts.texts.copy())), FLOAT)
     total = numbers.nearest(parts.total) if parts.exact_total is None else decimals.nearest(parts.exact_total)
@@ -236,7 +236,7 @@ def _nearest(value: Value) -> Sql:
 
 
 def _fits(real: Sql) -> Sql:
-    """Tests whether a float has at most 38 digits before the point and 38 after it, not counting how many are
+    """Tests whether a float has at most 38 digits before the point and 38 after it, regardless of how many are
     significant."""
     return coalesce(neutral("float_fits", real), FALSE)
 

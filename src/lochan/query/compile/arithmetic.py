@@ -1,4 +1,4 @@
-"""+ - * / % over the kinds that have them. What has no result is an error value; null with anything is null.
+"""+ - * / % over the kinds that have them. A result that does not exist is an error value; null with anything is null.
 
 int with int            int; / cuts towards zero, % has the sign of the left side
 float with a number     float
@@ -52,7 +52,7 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
 
 
 def as_float(value: Value) -> Value:
-    """A number that the query says with more digits than a float has is computed with as the nearest float."""
+    """Returns the nearest float for a literal with more digits than a float has."""
     if isinstance(value.constant, Decimal) and isfinite(float(value.constant)):
         return literal(FLOAT, float(value.constant))
     return value
@@ -76,8 +76,9 @@ def negative(value: Value) -> Value:
 def _results(
     op: str, left: Value, right: Value, exact: list[Exact]
 ) -> Iterator[tuple[str, Sql, tuple[Sql, Sql] | None]]:
-    """For each pair of kinds that go together: the kind and the SQL of the result, and what must be there for it not to
-    be NULL; None: it never is by itself. Adds to `exact` what is a decimal."""
+    """Yields, for each pair of kinds that can be combined, the kind and the SQL of the result, and the values that must
+    be set for a NULL result to be an error; None if the result is never NULL by itself. Adds decimal results to
+    `exact`."""
     for one, other in product(*([kind for kind in each.alts if kind not in (NULL, ERROR)] for each in (left, right))):
         checkpoint()
         mine, theirs = left.alts[one], right.alts[other]
@@ -107,7 +108,7 @@ def _nearly(op: str, one: str, left: Value, other: str, right: Value) -> Sql:
 
 
 def _near(kind: str, value: Value, op: str) -> Sql:
-    """As a float; a number that is beyond all of them ends the query."""
+    """Returns the value as a float. A number beyond all floats ends the query."""
     if kind != DECIMAL:
         return _real(kind, value.alts[kind])
     if value.exact is not None:
@@ -118,7 +119,8 @@ def _near(kind: str, value: Value, op: str) -> Sql:
 
 
 def _divides_all(by: object) -> bool:
-    """Neither 0, nor -1, by which the least of 64 bits cannot be divided."""
+    """Returns whether every int can be divided by this constant: it is neither 0 nor -1, by which the least int of 64
+    bits cannot be divided."""
     return isinstance(by, int) and not isinstance(by, bool) and by not in (0, -1)
 
 
@@ -156,7 +158,8 @@ Done = list[tuple[Sql, Sql] | None]
 
 
 def _with_error(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Mapping[str, Sql]:
-    """What it says is made when it is asked for; that it may say something is known before."""
+    """Adds the error to the alternates. Whether there may be an error is known now; its message is made only when it is
+    needed."""
     comes_in = any(ERROR in each.alts for each in (left, right))
     mixed = not done or _mixed(left, right, done)
     if not (comes_in or any(done) or (mixed and _there(left) != FALSE and _there(right) != FALSE)):
@@ -165,7 +168,8 @@ def _with_error(op: str, left: Value, right: Value, alts: dict[str, Sql], done: 
 
 
 def _failure(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Sql:
-    """Errors that come in, then results that there are not, then kinds that do not go together."""
+    """Returns the message of the error: errors of the sides first, then results that do not exist, then kinds that
+    cannot be combined."""
     checkpoint()
     errors: list[Sql] = [each.alts[ERROR] for each in (left, right) if ERROR in each.alts]
     some = any_of(all_of([is_set(each[0]), is_set(each[1])]) for each in done if each is not None)

@@ -1,5 +1,5 @@
-"""Parts of an expression as columns of their own, so that what stands around them names a column instead of saying it
-all again: a sum over a field of seven kinds says each of its sides several times, and a sum of sums the square of that.
+"""Makes parts of an expression columns of their own, so that the expression around them names a column instead of
+repeating them: a sum over a field of seven kinds repeats each side several times, and a sum of sums the square of that.
 
     a + a + a + a + a + a     SELECT c0 + a + a … FROM (SELECT a + a + a + a AS c0 …)
 
@@ -32,7 +32,7 @@ class Bound(NamedTuple):
 
 
 def bind_columns(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
-    """The same rows, and a scope over them in which long parts of the operator's expressions are columns."""
+    """Returns the same rows, and a scope over them in which long parts of the operator's expressions are columns."""
     levels = _levels(_expressions(operator))
     for _, parts in sorted(levels.items()):
         found = {id(part): value_of(part, scope) for part in parts}
@@ -43,13 +43,14 @@ def bind_columns(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
 
 
 def _is_merged(value: Value) -> bool:
-    """A record made of texts: few words here, and very many in an engine's own."""
+    """Returns whether the value is a record made of texts: its SQL is short here, and very long in an engine's
+    dialect."""
     made = value.alts.get(JSON)
     return isinstance(made, Neutral) and made.this == "json_merged"
 
 
 def seal_again(rows: Rows, scope: Scope) -> Bound:
-    """The same rows as a relation of their own, and the scope over that."""
+    """Returns the same rows as a relation of their own, and the scope over that."""
     picked = Picked(rows.relation, scope.query.names.next(), rows.tests, rows.order)
     made = over(rows, picked)
     values: Mapping[int, Value] = {
@@ -80,7 +81,7 @@ def _arguments(operator: ast.Aggregate) -> Iterator[ast.Expr]:
 
 
 def _levels(expressions: Sequence[ast.Expr]) -> dict[int, list[ast.Expr]]:
-    """What is to be computed before what, by how many operations are within it."""
+    """Groups parts by how many operations they contain, which is the order in which they are computed."""
     found: dict[int, list[ast.Expr]] = {}
     for each in expressions:
         depth = _depth(each, found)
@@ -90,7 +91,7 @@ def _levels(expressions: Sequence[ast.Expr]) -> dict[int, list[ast.Expr]]:
 
 
 def _depth(e: ast.Expr, found: dict[int, list[ast.Expr]]) -> int:
-    """Adds the parts within it at every few operations."""
+    """Returns how many operations the expression contains, and adds parts to `found` at every few operations."""
     depth = max((_depth(each, found) for each in _within(e)), default=0)
     if isinstance(e, ast.RecordOf) and any(name is None for name, _ in e.fields):
         depth += 1

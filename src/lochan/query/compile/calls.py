@@ -1,4 +1,4 @@
-"""A call of a function or an aggregate, and how most functions go through the kinds of their argument."""
+"""Calls of functions and aggregates, and how most functions handle the kinds of their argument."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FunctionCall:
         return len(self.arguments)
 
     def constant(self, at: int, type: type[T], what: str) -> T:
-        """An argument that must be a constant."""
+        """Returns an argument that must be a constant."""
         value = self.values[at].constant
         if not isinstance(value, type) or (isinstance(value, bool) and type is not bool):
             raise query_error(self.scope.query, self.arguments[at], f"`{self.name}` takes {what} as a constant")
@@ -59,8 +59,8 @@ Handlers = Mapping[str, tuple[str, Callable[[Sql], Sql]]]  # kind of the argumen
 
 
 def by_kind(call: FunctionCall, value: Value, handlers: Handlers, *, may_fail: str = "") -> Value:
-    """Null stays null and missing stays missing; a kind that is not handled is an error, and so is a result that there
-    is not, if `may_fail` says how."""
+    """Applies the handler of each kind. Null stays null and missing stays missing. A kind without a handler is an
+    error, and so is a result that does not exist, with the message `may_fail` if that is given."""
     found: dict[str, list[Sql]] = {}
     failed: list[tuple[Sql, Sql]] = []
     value = as_float(value)
@@ -109,7 +109,7 @@ class Aggregated:
         return None if self.call.where is None else test_of(self.call.where, self.scope)
 
     def over(self, function: Sql, *tests: Sql) -> Sql:
-        """The aggregate over the rows that count."""
+        """Returns the aggregate over the rows that count."""
         test = all_of([*([self.test] if self.test is not None else []), *tests])
         return function if test == TRUE else exp.Filter(this=function, expression=exp.Where(this=test.copy()))
 
@@ -123,5 +123,5 @@ class Aggregated:
 
 
 def one_format(value: Value) -> Format | None:
-    """How the times of all rows were written, if they were written alike."""
+    """Returns the format of the times, if those of all rows have the same."""
     return value.format if value.format is not None and value.format.number is None else None

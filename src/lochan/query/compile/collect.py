@@ -1,4 +1,5 @@
-"""Aggregates that give values of the rows back: the first, last, least, greatest, all of them, each once."""
+"""Aggregates that return values of the rows: the first, the last, the least, the greatest, all of them, or each
+once."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def _at_end(each: Aggregated, name: str) -> Value:
 
 
 def collect(each: Aggregated) -> Value:
-    """An array in the order of the rows; nulls are kept, what is missing is not."""
+    """Returns an array in the order of the rows. Nulls are kept; missing values are not."""
     assert each.place is not None
     value = each.value
     tests = _there(value)
@@ -83,7 +84,7 @@ def union(each: Aggregated) -> Value:
 
 
 def _size(value: Value) -> Sql:
-    """What a value is sorted by after its kind: its number, if it is one."""
+    """Returns what values are sorted by after their kind: their number, for kinds that are numbers."""
     sizes: dict[str, Callable[[Sql], Sql]] = {
         BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
         INT: lambda sql: cast(sql, FLOAT),
@@ -97,7 +98,7 @@ def _size(value: Value) -> Sql:
 
 
 def _letters(value: Value) -> Sql:
-    """Then its text, or what orders as it does."""
+    """Returns what values are sorted by last: their text, or another text with the same order."""
     exact = [numbers.key(value.only((DECIMAL,)))] if DECIMAL in value.alts else []
     composite = value.only(COMPOSITE)
     nested = [order_text(composite)] if composite.alts else []
@@ -105,20 +106,20 @@ def _letters(value: Value) -> Sql:
 
 
 def fused_type(each: Aggregated) -> Value:
-    """Each type that there is, once."""
+    """Returns each type that occurs, once."""
     texts = neutral("sorted_list", each.over(neutral("collect_distinct", type_text(each.value)), has_value(each.value)))
     return Value({STRING: neutral("list_join", texts, options=("|",))}, NULL)
 
 
 def _there(value: Value) -> list[Sql]:
-    """Null is a value here; what is missing or an error is passed over."""
+    """Returns tests for the rows that count. Null is a value here; missing values and errors are skipped."""
     there = present(value)
     tests = [] if there == TRUE else [there]
     return [*tests, is_null(value.alts[ERROR])] if ERROR in value.alts else tests
 
 
 def _single(value: Value) -> str | None:
-    """The one kind that an array of such values would have, beside null."""
+    """Returns the only kind, beside null, that an array of such values would have, or None."""
     kinds = value.kinds - {NULL, ERROR}
     if value.original is not None:
         return None
@@ -147,14 +148,15 @@ def greatest(each: Aggregated) -> Value:
 
 
 def ordering(value: Value, kind: str) -> Sql:
-    """What is compared of the values of one simple kind."""
+    """Returns what is compared for values of one simple kind."""
     if kind == DECIMAL:
         return numbers.key(value.only((DECIMAL,))) if value.exact is None else value.exact.sql.copy()
     return value.alts[kind].copy()
 
 
 def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> Value:
-    """The least is of the first kind that there is, the greatest of the last."""
+    """Returns the least or greatest value. The least belongs to the first kind that occurs, the greatest to the
+    last."""
     value = each.value
     ends = {kind: each.over(function(this=ordering(value, kind))) for kind in SIMPLE if kind in value.alts}
     ends, as_decimal = _of_numbers(each, ends, function, least=least)
@@ -209,7 +211,7 @@ class _Extreme(NamedTuple):
 
 
 def _extreme_decimal(ends: dict[str, Sql], of: Exact, *, least: bool) -> _Extreme:
-    """The same where the decimal is one."""
+    """Does the same where the decimals are decimals of the engine."""
     exact = Exact(ends[DECIMAL], of.digits)
     others = [kind for kind in (INT, FLOAT) if kind in ends]
     if not others:

@@ -1,5 +1,5 @@
 """Comparisons: within a kind, and between whole numbers and floats, exactly. Values of different kinds are never equal,
-smaller or greater; of null there is only one."""
+smaller or greater. There is only one null."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from lochan.query.dialects.neutral import neutral
 
 
 def compare(op_: str, left: Value, right: Value) -> Sql:
-    """NULL counts as false: a caller that negates the answer makes it `total` first."""
+    """Returns a test in which NULL counts as false. A caller that negates it must make it `total` first."""
     pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
     if op_ == "==":
         pairs.append(all_of([is_explicit_null(left), is_explicit_null(right)]))
@@ -61,15 +61,15 @@ def compare(op_: str, left: Value, right: Value) -> Sql:
 
 
 def total(op_: str, left: Value, right: Value) -> Sql:
-    """Never NULL."""
+    """Returns a test that is never NULL."""
     test = compare(op_, left, right)
     certain = all(not each.nothing and len(each.alts) == 1 for each in (left, right))
     return test if certain else surely(test)
 
 
 def exact(op_: str, whole: Sql, real: Sql) -> Sql:
-    """A whole number against a float. Rounding keeps the order, so only where both round to the same the float, which
-    is whole then, is compared as a whole number; the one that is too great for that lies above all."""
+    """Compares a whole number with a float exactly. Rounding keeps the order, so only if both round to the same float,
+    which is whole then, is that compared as a whole number. A float that is too large for an int is above all ints."""
     rounded = neutral("rounded", whole) if isinstance(whole, exp.Column) else cast(whole, FLOAT)
     node = COMPARISONS[op_]
     if op_ == "==":
@@ -84,7 +84,8 @@ def exact(op_: str, whole: Sql, real: Sql) -> Sql:
 
 
 def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp.Ordered]:
-    """By kind, then by value; null and missing together at one end, null before missing. An error is null."""
+    """Returns keys that order values by kind, then by value. Null and missing values are together at one end, null
+    before missing. An error counts as null."""
     value = errors_as_null(value)
     keys: list[exp.Ordered] = []
     simple = [kind for kind in SIMPLE if kind in value.alts]
@@ -112,13 +113,13 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
 
 
 def kind_place(value: Value) -> Sql:
-    """A number by which values of different kinds are ordered."""
+    """Returns a number by which values of different kinds are ordered."""
     return case(*((is_set(sql), number(PLACES[kind])) for kind, sql in value.alts.items() if kind in PLACES))
 
 
 def number_keys(whole: Sql, real: Sql) -> tuple[Sql, ...]:
-    """Columns that order ints and floats among each other: as near as a double comes; then, of ints and floats that are
-    one double, as ints. A float may be just above the greatest int."""
+    """Returns columns that order ints and floats among each other: first as doubles, then, for ints and floats that are
+    the same double, as ints. A float may be just above the greatest int."""
     beyond = op(exp.GTE, real, number(_BEYOND_INTS))
     return (
         coalesce(cast(whole, FLOAT), real),
@@ -128,8 +129,8 @@ def number_keys(whole: Sql, real: Sql) -> tuple[Sql, ...]:
 
 
 def _as_texts(op_: str, left: Value, right: Value) -> Sql:
-    """Arrays are equal element by element, and objects field by field, the fields in the same order; numbers within
-    them as numbers are."""
+    """Compares texts. Arrays are equal element by element, and objects field by field, with the fields in the same
+    order; numbers within them compare as numbers."""
     if left.kinds & COMPOSITE == right.kinds & COMPOSITE == {ARRAY} and left.element == right.element:
         return op(COMPARISONS[op_], left.alts[ARRAY], right.alts[ARRAY])
     one, other = left.only(COMPOSITE), right.only(COMPOSITE)
@@ -174,7 +175,7 @@ _BEYOND_INTS = float(INT_MAX)  # the least double that is greater than every int
 
 
 def _against_float(op_: str, whole: Sql, real: float) -> Sql:
-    """A float that the query says becomes a whole number, so that objects can be told apart by it."""
+    """Compares with a float literal. It becomes a whole number, so that objects can be pruned by it."""
     if math.isnan(real) or math.isinf(real):
         return exact(op_, whole, number(real))
     if real.is_integer() and INT_MIN <= real <= INT_MAX:
@@ -199,8 +200,8 @@ def _order_term(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
 
 
 def in_network(network: str, value: Value) -> Sql:
-    """An address lies between the first and the last of the network. Addresses are kept as digits that order as they
-    do."""
+    """Tests whether an address is between the first and the last address of the network. Addresses are kept as digits
+    that have the same order."""
     net = ipaddress.ip_network(network, strict=False)
     tests = []
     for address in _addresses(value):

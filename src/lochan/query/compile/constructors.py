@@ -31,7 +31,7 @@ from lochan.query.dialects.neutral import neutral
 
 
 def choose_arm(arms: Sequence[tuple[Sql, Value]]) -> Value:
-    """The value of the arm whose test holds. At most one test holds in any row."""
+    """Returns the value of the arm whose test holds. At most one test holds in any row."""
     arms = [(test, with_null(value)) for test, value in arms if test != FALSE]
     if len(arms) == 1 and arms[0][0] == TRUE:
         return arms[0][1]
@@ -55,7 +55,7 @@ def choose_arm(arms: Sequence[tuple[Sql, Value]]) -> Value:
 
 
 def common_type(arms: Sequence[tuple[Sql, Value]]) -> tuple[Type | None, list[tuple[Sql, Value]]]:
-    """Arrays of one element type; where they differ, all as JSON texts."""
+    """Makes arrays one element type. If their types differ, all of them become JSON texts."""
     elements = [value.element for _, value in arms if ARRAY in value.alts]
     if not elements:
         return None, list(arms)
@@ -91,15 +91,15 @@ def combined_order(names: Sequence[str], records: Sequence[tuple[Sql, Record]]) 
 
 
 def one_order(names: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether the order of these names is that of all."""
+    """Returns whether the order of these names is that of all records."""
     return all(
         record.order is None and record.names == tuple(each for each in names if each in record) for record in records
     )
 
 
 def renumber_orders(records: Sequence[Record]) -> tuple[dict[int, tuple[str, ...]], list[Sql]]:
-    """One numbering for the orders of all, and the number in terms of each: those of a source keep theirs as long as
-    they agree, the others get new ones."""
+    """Returns one numbering for the orders of all records, and each record's number in terms of it. Numbers of a source
+    stay the same as long as they agree; the others get new ones."""
     numbers: dict[int, tuple[str, ...]] = {}
     sqls: list[Sql] = []
     for record in records:
@@ -133,8 +133,8 @@ def _format(arms: Sequence[tuple[Sql, Value]]) -> Format | None:
 
 
 def array_of(items: Sequence[Value]) -> Value:
-    """Typed where all items are of one kind; else JSON text. An item that is missing is null, so that all others keep
-    their places."""
+    """Returns an array: typed if all items are of one kind, else JSON text. A missing item becomes null, so that all
+    others keep their places."""
     if not items:
         return Value({JSON: exp.Literal.string("[]")})
     kinds = {kind for item in items for kind in item.alts} - {NULL, ERROR}
@@ -149,7 +149,8 @@ def _in_place(item: Value) -> Sql:
 
 
 def record_of(fields: Sequence[tuple[str | None, Value]]) -> Value:
-    """Later fields win, in the place of the first; a spread brings all of an object's, and of what is none nothing."""
+    """Returns a record. Later fields win, at the place of the first. A spread adds all fields of an object, and nothing
+    for other values."""
     if any(name is None and _has_unknown_names(value) for name, value in fields):
         return Value({JSON: neutral("json_merged", *_texts(fields))})
     members: dict[str, Value] = {}
@@ -162,7 +163,7 @@ def record_of(fields: Sequence[tuple[str | None, Value]]) -> Value:
 
 
 def _spread(value: Value, name: str, before: Value | None) -> Value:
-    """A row whose object has no such field keeps what it had."""
+    """Returns the field of a spread object. A row whose object has no such field keeps its value."""
     from lochan.query.compile.fields import member
 
     found = member(value, name)
@@ -170,13 +171,13 @@ def _spread(value: Value, name: str, before: Value | None) -> Value:
 
 
 def _has_unknown_names(value: Value) -> bool:
-    """Whether some of its objects are text, so that only the rows tell which fields they have."""
+    """Returns whether some of its objects are text, so that only the rows show which fields they have."""
     open_row = value.record is not None and value.record.body is not None and not value.record.names
     return JSON in value.alts or open_row
 
 
 def _texts(fields: Sequence[tuple[str | None, Value]]) -> Iterator[Sql]:
-    """An object's text for each run of named fields, and for each spread."""
+    """Yields an object's text for each run of named fields, and for each spread."""
     named: dict[str, Value] = {}
     for name, value in fields:
         if name is not None:

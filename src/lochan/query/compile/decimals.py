@@ -1,10 +1,9 @@
-"""Numbers of many digits where a source has them as decimals (pools/layout.py): compared, sorted and added by the
-engine itself, exactly. Where it has them as texts alone, `numbers.py` does the same, and slowly.
+"""Numbers of many digits where a source has them as decimals (pools/layout.py): the engine itself compares, sorts and
+adds them exactly. Where a source has them only as texts, `numbers.py` does the same, but slowly.
 
-An int becomes a decimal for that, or lies beyond all there are. A float counts as the number that its shortest text
-says: of two numbers whose nearest float is not the same the floats tell which is greater; else its text is no longer
-than the decimal, and so it is one as well.
-"""
+An int becomes a decimal for that, or is beyond all decimals. A float counts as the number in its shortest text. Of two
+numbers whose nearest floats differ, the floats decide which is greater. If they are the same, the float's text is no
+longer than the decimal, so it is a decimal too."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _COUNT_DIGITS = 12  # of how many rows there are
 
 
 def decimal_text(exact: Exact) -> Sql:
-    """The same text for the same number."""
+    """Returns the text of the number, which is the same for equal numbers."""
     return neutral("decimal_text", exact.sql, options=(exact.digits.scale,))
 
 
@@ -50,12 +49,12 @@ def from_texts(sql: Sql | None, arms: Iterable[Value]) -> Exact | None:
 
 
 def nearest(exact: Exact) -> Sql:
-    """The float next to it."""
+    """Returns the nearest float."""
     return neutral("decimal_float", exact.sql)
 
 
 def negate_decimal(exact: Exact) -> Exact:
-    """A decimal has the digits for either sign."""
+    """Negates a decimal, whose type has room for either sign."""
     turned = exp.Cast(this=exp.Neg(this=exp.Paren(this=exact.sql.copy())), to=decimal_type(exact.digits.scale))
     return Exact(turned, exact.digits)
 
@@ -64,7 +63,7 @@ def negate_decimal(exact: Exact) -> Exact:
 
 
 def compare_decimal(op_: str, exact: Exact, kind: str, value: Value) -> Sql | None:
-    """With a value where it is of this kind. None: no decimal holds both."""
+    """Compares with the values of this kind. Returns None if no decimal type holds both."""
     constant = value.constant
     if isinstance(constant, int | float | Decimal) and not isinstance(constant, bool):
         return against(op_, exact, constant)
@@ -76,7 +75,7 @@ def compare_decimal(op_: str, exact: Exact, kind: str, value: Value) -> Sql | No
 
 
 def against(op_: str, exact: Exact, by: float | Decimal) -> Sql | None:
-    """A number that the query says. None: it is none."""
+    """Compares with a number literal. Returns None if it is not finite."""
     value = Decimal(repr(by)) if isinstance(by, float) else Decimal(by)
     if not value.is_finite():
         return None
@@ -106,7 +105,7 @@ def _with_decimal(op_: str, one: Exact, other: Exact) -> Sql | None:
 
 
 def common(digits: Sequence[Digits]) -> Digits | None:
-    """What holds all of them; None: no decimal does."""
+    """Returns the digits that hold all of them, or None if no decimal type does."""
     whole, scale = max(each.whole for each in digits), max(each.scale for each in digits)
     return Digits(whole, scale) if whole + scale <= DIGITS_MAX else None
 
@@ -133,7 +132,8 @@ def _with_float(op_: str, exact: Exact, real: Sql) -> Sql:
 
 
 def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql) -> Sql:
-    """What is no decimal of that scale is greater than all there are, or less."""
+    """Completes a comparison for values that do not fit a decimal of that scale: they are greater or less than all
+    decimals."""
     if op_ == "==":
         return test
     above, below = _holds(op_, -1), _holds(op_, 1)
@@ -143,7 +143,7 @@ def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql)
 
 
 def _holds(op_: str, sign: int) -> bool:
-    """Tells whether a comparison holds for a number that is less (-1) or greater (1) than the other."""
+    """Returns whether a comparison holds for a number that is less (-1) or greater (1) than the other."""
     return op_ == "!=" or (op_[0] == "<" if sign < 0 else op_[0] == ">")
 
 
@@ -169,7 +169,7 @@ def compute(op_: str, one: str, left: Value, other: str, right: Value) -> Exact 
 
 
 def _remainder(mine: Exact, theirs: Exact) -> Exact | None:
-    """With the sign of the left side, as of ints. NULL where the right one is zero."""
+    """Returns the remainder, with the sign of the left side, as for ints. It is NULL where the right side is zero."""
     both = common([mine.digits, theirs.digits])
     if both is None:
         return None
@@ -185,7 +185,7 @@ def one_of(found: Sequence[Exact]) -> Exact | None:
 
 
 def round_decimal(exact: Exact, name: str, scale: int = 0) -> Exact:
-    """By `round`, `ceil` or `floor`: nothing is lost that is not meant to be."""
+    """Applies `round`, `ceil` or `floor`, without any other loss of digits."""
     if scale >= exact.digits.scale:
         return exact
     made = neutral(f"decimal_{name}", _narrow(exact), options=(scale,))
@@ -193,7 +193,8 @@ def round_decimal(exact: Exact, name: str, scale: int = 0) -> Exact:
 
 
 def _operand(kind: str, value: Value) -> Exact | None:
-    """A float that the query says is the number that it says; others are not exact."""
+    """Returns the operand as a decimal. A float literal is the number that its text shows; other floats are not
+    exact."""
     constant = value.constant
     if isinstance(constant, int | float) and not isinstance(constant, bool):
         number = Decimal(repr(constant))
@@ -206,7 +207,7 @@ def _operand(kind: str, value: Value) -> Exact | None:
 
 
 def _narrow(exact: Exact) -> Sql:
-    """As wide as it must be: of wider ones Spark's results lose digits behind the point."""
+    """Casts to the narrowest type that fits: with wider ones Spark's results lose digits after the point."""
     return exp.Cast(this=exact.sql.copy(), to=decimal_type(exact.digits.scale, max(sum(exact.digits), 1)))
 
 
@@ -214,7 +215,8 @@ def _narrow(exact: Exact) -> Sql:
 
 
 def summable(value: Value) -> Digits | None:
-    """What the engine can add up as decimals, so many rows as there may be; None: it has too many digits, or floats."""
+    """Returns the digits with which the engine can add up any number of rows as decimals, or None if the value has too
+    many digits or is also a float."""
     if value.exact is None or FLOAT in value.alts:
         return None
     digits = value.exact.digits
@@ -230,8 +232,8 @@ def addend(exact: Exact, value: Value) -> Sql:
 
 
 def plain_text(exact: Exact, value: Value) -> Sql:
-    """Returns the text of the value's number without an exponent; NULL for a float that is too large or too small for
-    that."""
+    """Returns the text of the value's number without an exponent, or NULL for a float that is too large or too small
+    for that."""
     texts: list[Sql] = [cast(exact.sql, STRING)]
     if INT in value.alts:
         texts.append(cast(value.alts[INT], STRING))
@@ -244,7 +246,7 @@ def plain_text(exact: Exact, value: Value) -> Sql:
 
 
 def keys(value: Value) -> list[Sql] | None:
-    """Columns that order all of its numbers. None: its texts must be asked."""
+    """Returns columns that order all numbers of the value, or None if its texts are needed for that."""
     exact = value.exact
     if exact is None:
         return None
@@ -270,7 +272,7 @@ def keys(value: Value) -> list[Sql] | None:
 
 
 def best(exact: Exact, others: Sequence[tuple[str, Sql]], *, least: bool) -> Sql:
-    """Whether the decimal comes before each of the others, of those that are there."""
+    """Tests whether the decimal comes before each of the others that are set."""
     tests = [is_set(exact.sql)]
     for kind, sql in others:
         found = compare_decimal("<=" if least else ">=", exact, kind, Value({kind: sql}))

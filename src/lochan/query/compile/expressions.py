@@ -73,7 +73,8 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
 
 
 def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
-    """True where the expression is; else false or NULL. With `total`, NULL only where it has no boolean."""
+    """Returns a test that is true where the expression is, and false or NULL elsewhere. With `total`, it is NULL only
+    where the expression has no boolean."""
     match e:
         case ast.Binary("and", left, right):
             return all_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
@@ -157,7 +158,7 @@ def _connect(op_: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Value:
 
 
 def _unsure(test: Sql, scope: Scope, *sides: ast.Expr) -> Value:
-    """Null where a side is no boolean and the other does not decide."""
+    """Returns a boolean that is null where a side is not a boolean and the other does not decide."""
     if is_null(test) == FALSE or all(_is_sure(side, scope) for side in sides):
         return boolean(test)
     return Value({BOOL: test, NULL: flag(is_null(test))})
@@ -182,7 +183,7 @@ def _in(left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
 
 
 def _among(one: Value, many: Value) -> Sql:
-    """Whether an array has an element that equals it; of all that is no array, false."""
+    """Tests whether an array has an element that equals the value. It is false for a value that is not an array."""
     tests: list[Sql] = []
     if ARRAY in many.alts and many.element is not None:
         if one.kinds == {many.element} and many.element in (BOOL, INT, STRING):
@@ -202,8 +203,8 @@ def _some(array: Sql, test: Sql) -> Sql:
 
 
 def _one_of(one: Value, items: list[Value]) -> Sql:
-    """`IN (…)` for values of one kind, which engines look up at once; but only of a column: DuckDB 2.0 keeps too many
-    rows for `CASE WHEN a THEN 'x' END IN ('x')`."""
+    """Tests by `IN (…)` for values of one kind, which engines look up at once. It is used only for a column: DuckDB 2.0
+    keeps too many rows for `CASE WHEN a THEN 'x' END IN ('x')`."""
     tests: list[Sql] = []
     by_kind: dict[str, list[Sql]] = {}
     single = len(one.alts) == 1 and isinstance(next(iter(one.alts.values())), exp.Column)

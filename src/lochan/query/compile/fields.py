@@ -1,4 +1,4 @@
-"""Rows of a source as values, and the way down into objects, arrays and JSON texts."""
+"""Rows of a source as values, and access to fields of objects, arrays and JSON texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def row_of(scan: Scan) -> Value:
 
 
 def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -> Value:
-    """Not `sure`: a field of an object that may be null in rows of shapes that have the field."""
+    """Returns a field of the source. It is not `sure` if it is inside an object that may be null in rows of shapes that
+    have the field."""
     told_of = scan.source.known(path)
     decimals = next((each for each in told_of if each.leaf.kind == DECIMAL), None)
     beside = next((each for each in told_of if each.leaf.kind == ORIGINAL), None)
@@ -70,7 +71,7 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
 
 
 def member(value: Value, name: str) -> Value:
-    """What the value has under this name; missing where it is no object."""
+    """Returns the value's field of this name. It is missing where the value is not an object."""
     found = []
     if OBJECT in value.alts and value.record is not None and name in value.record:
         found.append(_inside(value, value.record.get(name)))
@@ -80,7 +81,8 @@ def member(value: Value, name: str) -> Value:
 
 
 def element(value: Value, at: int) -> Value:
-    """The element at a position, counted from 0, from the end if negative; missing where there is none."""
+    """Returns the element at a position, counted from 0, or from the end if negative. It is missing where there is
+    none."""
     found = []
     if ARRAY in value.alts and value.element is not None:
         array = value.alts[ARRAY]
@@ -92,7 +94,7 @@ def element(value: Value, at: int) -> Value:
 
 
 def typed_value(sql: Sql, type: Type) -> Value:
-    """What an array holds: nothing in it can be missing, and NULL is null."""
+    """Returns a value inside an array: it is never missing, and NULL is null."""
     type = if_set(type)
     if isinstance(type, Object):
         types = dict(type.fields)
@@ -107,9 +109,9 @@ def typed_value(sql: Sql, type: Type) -> Value:
 
 
 def json_by_kind(json: Sql) -> Value:
-    """A JSON text by the kind of what it says; objects and arrays stay text. Only a number that is no int can have lost
-    digits on its way through an engine's reader of JSON: all else is asked of the plain text, which is far shorter, and
-    a path of several steps repeats it at every step."""
+    """Returns the value of a JSON text, by its kind; objects and arrays stay text. Only a number that is not an int can
+    lose digits in an engine's JSON reader. All other kinds are read from the plain text, which is far shorter; a path
+    of several steps repeats it at every step."""
     plain = _plain(json)
     first = neutral("first_character", plain)
     number = neutral("matches", plain, options=("^-?[0-9]",))
@@ -140,19 +142,19 @@ def is_object_text(json: Sql) -> Sql:
 
 
 def array_items(json: Sql) -> Sql:
-    """The elements of an array that is JSON text, each a text of its own; NULL where the text says something else."""
+    """Returns the elements of an array that is JSON text, each as a text, or NULL where the text is not an array."""
     return case((is_array_text(json), neutral("json_exact_items", json)))
 
 
 def _plain(json: Sql) -> Sql:
-    """As the engine's own reader gives it."""
+    """Returns the JSON text as the engine's own reader returns it."""
     if isinstance(json, Neutral) and json.this == "json_exact":
         return neutral("json_get", *json.expressions, options=json.options)
     return json
 
 
 def merge_values(values: Sequence[Value]) -> Value:
-    """One value out of several. In any row, at most one of them is there."""
+    """Combines several values, of which at most one is set in any row."""
     if len(values) == 1:
         return values[0]
     values = [with_null(each) for each in values]
@@ -167,7 +169,7 @@ def merge_values(values: Sequence[Value]) -> Value:
 
 
 def _below_text(value: Value, step: str | int) -> Value:
-    """One path from the text that is there, however many steps were taken to come here."""
+    """Returns one path from the original text, however many steps led to this value."""
     text = value.text if value.text is not None else value.alts[JSON]
     if isinstance(text, Neutral) and text.this == "json_exact":
         return json_by_kind(neutral("json_exact", *text.expressions, options=(*text.options, step)))
@@ -175,7 +177,7 @@ def _below_text(value: Value, step: str | int) -> Value:
 
 
 def _inside(value: Value, found: Value) -> Value:
-    """A member of an object that may not be there itself: then it is missing, whatever it is inside."""
+    """Returns a member of an object that may not exist itself; the member is missing then, however deep it is."""
     if not value.nothing and value.kinds == {OBJECT}:
         return found
     if found.nothing == NULL:
@@ -200,13 +202,13 @@ def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) ->
 
 
 def _column_fields(scan: Scan, objects: Mapping[int, Object]) -> frozenset[str]:
-    """The fields of rows that are no text: only these need columns of their own."""
+    """Returns the fields of rows that are not text: only these need columns of their own."""
     texts = set(scan.source.text_shapes)
     return frozenset(name for number, each in objects.items() if number not in texts for name in each.names())
 
 
 def _order(scan: Scan, names: tuple[str, ...], objects: Mapping[int, Object], *, by_text: bool) -> Order | None:
-    """None where one order fits all rows: then the shape need not be read."""
+    """Returns the order of fields, or None where one order fits all rows: then the shape need not be read."""
     place = {name: at for at, name in enumerate(names)}
     lists = {number: each.names() for number, each in objects.items()}
     fits = all(_ascends([place[name] for name in each if name in place]) for each in lists.values())
@@ -227,7 +229,7 @@ def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
 
 
 def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type], *, by_shape: bool) -> Format:
-    """`by_shape`: some rows have times that were written in no format."""
+    """Returns the format of times. With `by_shape`, some rows have times without a format."""
     if len(formats) == 1 and not by_shape:
         return Format(constant=formats[0])
     times = {number: there for number, type in types.items() if isinstance(there := if_set(type), str)}

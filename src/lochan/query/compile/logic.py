@@ -1,4 +1,5 @@
-"""Tests and choices in SQL: comparisons, `and`, `or`, `not`, NULL, and CASE. What is known beforehand is left out."""
+"""Tests and choices in SQL: comparisons, `and`, `or`, `not`, NULL, and CASE. Parts whose result is known beforehand are
+left out."""
 
 from __future__ import annotations
 
@@ -50,12 +51,12 @@ def any_of(tests: Iterable[Sql]) -> Sql:
 
 
 def surely(test: Sql) -> Sql:
-    """The same test, false where it would be NULL."""
+    """Returns the same test, but false where it would be NULL."""
     return test if isinstance(test, exp.Boolean) else coalesce(test, FALSE)
 
 
 def coalesce(*values: Sql) -> Sql:
-    """One within another is the same as all of them in a row, and less deep."""
+    """Returns a COALESCE. Nested ones are flattened, which means the same and is less deep."""
     flat: list[Sql] = []
     for each in values:
         flat += [each.this, *each.expressions] if isinstance(each, exp.Coalesce) else [each]
@@ -76,14 +77,14 @@ def case(*arms: tuple[Sql, Sql], other: Sql | None = None) -> Sql:
 
 
 def flag(test: Sql) -> Sql:
-    """TRUE or NULL, as the columns of the kinds null and object are."""
+    """Returns TRUE or NULL, as the columns of the kinds null and object have."""
     if test == FALSE:
         return null_of(NULL)
     return test if test == TRUE else case((test, TRUE))
 
 
 def flag_test(value: Sql) -> Sql:
-    """Whether a flag is set: the test that it was made of, if that is never NULL."""
+    """Tests whether a flag is set: by the test that it was made of, if that is never NULL."""
     if isinstance(value, exp.Case) and len(value.args["ifs"]) == 1 and value.args.get("default") is None:
         arm = value.args["ifs"][0]
         if arm.args["true"] == TRUE and all(isinstance(each, _TOTAL) for each in _operands(arm.this)):
@@ -93,7 +94,7 @@ def flag_test(value: Sql) -> Sql:
 
 
 def _operands(test: Sql) -> list[Sql]:
-    """What `and`, `or` and `not` join."""
+    """Returns the tests that `and`, `or` and `not` join."""
     found, left = [], [test]
     while left:
         each = left.pop()
@@ -107,14 +108,15 @@ def _operands(test: Sql) -> list[Sql]:
 
 
 def _is_literal(value: Sql) -> bool:
-    """A constant of the query, which is never NULL."""
+    """Returns whether the value is a constant of the query, which is never NULL."""
     if isinstance(value, exp.Cast | exp.Neg | exp.Paren):
         value = value.this
     return isinstance(value, exp.Literal | exp.Boolean)
 
 
 def _join(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
-    """Balanced, so that a thousand parts are ten levels; parts that are joined themselves are taken apart first."""
+    """Joins the parts in a balanced tree, so that a thousand parts are ten levels. Parts that are joined themselves are
+    taken apart first."""
     parts = list(dict.fromkeys(each for part in parts for each in _apart(node, part)))
     return _balance(node, parts, nothing)
 

@@ -1,9 +1,8 @@
-"""Strings that say a time, at fields that a pool declares as times: they are times, value by value.
+"""Strings that are times, in fields that a pool declares as times: they become times, value by value.
 
-A file has every time as a timestamp, and where that does not give the text back (an offset, more than six digits behind
-the second) the text beside it: for whoever shows it, and for the order of those within one microsecond. In files of
-earlier versions such times are strings; here they become times again.
-"""
+A file has every time as a timestamp. If that does not reproduce the text (an offset, more than six digits after the
+second), the text is stored beside it, to be shown, and to order times within one microsecond. In files of earlier
+versions such times are strings; here they become times again."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 
 
 class Split(NamedTuple):
-    """Each NULL where the string is of another sort."""
+    """The parts of a string. Each is NULL where the string is of another sort."""
 
     time: Sql
     rest: Sql  # strings that say no time
@@ -35,7 +34,8 @@ def split(string: Sql) -> Split:
 
 
 def finer(original: Sql) -> Sql:
-    """The digits behind the sixth, without zeros at the end; they order as texts. Empty where there are none."""
+    """Returns the digits after the sixth, without zeros at the end. They order as texts, and are empty where there are
+    none."""
     return coalesce(neutral("finer_digits", original), text(""))
 
 
@@ -62,7 +62,8 @@ def compare_times(op_: str, left: Value, right: Value) -> Sql:
 
 
 def by_moment(value: Value) -> Value:
-    """For where values are told apart: one moment is one value, however it was written, whatever its row's shape is."""
+    """Normalizes times where values are distinguished: one moment is one value, in whatever format it was written and
+    whatever its row's shape is."""
     if value.original is not None:
         value = replace(value, original=exact_text(value), text=None)
     varies = value.format is not None and value.format.number is not None
@@ -70,7 +71,8 @@ def by_moment(value: Value) -> Value:
 
 
 def exact_text(value: Value) -> Sql | None:
-    """The same for the same time, however it was written; NULL where microseconds say it all. None: they always do."""
+    """Returns a text that is the same for the same time, in whatever format it was written. It is NULL where
+    microseconds are exact, and None if they always are."""
     if value.original is None:
         return None
     digits = finer(value.original)

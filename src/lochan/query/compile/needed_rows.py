@@ -1,14 +1,13 @@
-"""Which rows of its scans a plan needs, so that objects without such rows are never opened.
+"""Finds which rows of its scans a plan needs, so that objects without such rows are never opened.
 
-A test that stands outside of a query is one of the tables in it too where the rows that fail it have no effect on the
-others:
+A test outside a query can be applied to the tables in it too, if the rows that fail it have no effect on the others:
 
     SELECT c0 FROM (SELECT t1.a AS c0, t1.k AS c1 FROM <scan> t1) t2 WHERE t2.c1 > 5        t1.k > 5
 
-This looks at a finished plan, in which every alias is unique and every name is resolved. It changes nothing in it: the
-engine still carries out every test, and what is found here only chooses objects. So nothing is taken through what
-depends on rows that fail: a LIMIT, an aggregate, a window, a number of the row, and the side of an outer join that may
-have no row. Through groups and windows go tests of what their rows have in common.
+This reads a finished plan, in which every alias is unique and every name is resolved. It does not change the plan: the
+engine still carries out every test, and the tests found here only choose objects. A test is not moved through anything
+that depends on rows that fail it: a LIMIT, an aggregate, a window, a row number, and the side of an outer join that may
+have no row. Tests of columns that all rows of a group or window share are moved through these.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ Tests = list[Sql]
 
 
 def needed_rows(query: exp.Query, scans: Iterable[exp.Subquery]) -> dict[int, Tests]:
-    """By the id of each of these: tests over its columns, of which all rows that matter pass every one. Where nothing
-    is known there is no entry."""
+    """Returns, by the id of each scan, tests over its columns that all rows that matter pass. A scan without known
+    tests has no entry."""
     plan = _Plan({id(each) for each in scans})
     plan.read(query)
     return plan.found
@@ -55,7 +54,7 @@ class _Plan:
             self._query(each.this, _any_of(uses) if all_seen else [])
 
     def _query(self, query: exp.Expr, tests: Tests) -> None:
-        """`tests` are over the names of its columns."""
+        """Reads a query. `tests` use the names of its columns."""
         if _is_cut(query):
             tests = []
         if isinstance(query, exp.Subquery):
@@ -90,7 +89,7 @@ class _Plan:
 
 
 def _any_of(uses: Sequence[Tests]) -> Tests:
-    """What one of them needs."""
+    """Returns the rows that at least one of the uses needs."""
     if not uses or not all(uses):
         return []
     if len(uses) == 1:
@@ -138,25 +137,25 @@ def _clause(select: exp.Select, clause: str) -> list[exp.Expr]:
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
-    """Not one within a window, whose rows the window tells."""
+    """Returns whether the node is an aggregate, except inside a window, which defines its own rows."""
     made_of_many = isinstance(node, exp.AggFunc) or (isinstance(node, Neutral) and node.this in AGGREGATES)
     return made_of_many and not isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window)
 
 
 def _here(node: exp.Expr) -> Iterator[exp.Expr]:
-    """All that is in it, but not in queries within it."""
+    """Yields all nodes inside it, but not those of nested queries."""
     return node.walk(prune=lambda each: isinstance(each, exp.Query))
 
 
 def _is_of(test: Sql, groups: Sequence[Sql]) -> bool:
-    """Whether it is about nothing but these columns."""
+    """Returns whether the test uses only these columns."""
     columns = list(test.find_all(exp.Column))
     pure = not any(_is_aggregate(each) or isinstance(each, exp.Query) for each in test.walk())
     return bool(columns) and pure and all(each in groups for each in columns)
 
 
 def _parts(test: exp.Expr | None) -> Tests:
-    """What AND joins."""
+    """Returns the tests that AND joins."""
     if isinstance(test, exp.Where | exp.Having | exp.Paren):
         return _parts(test.this)
     if isinstance(test, exp.And):
@@ -176,8 +175,9 @@ def _queries_in_expressions(select: exp.Select) -> Iterator[exp.Query]:
 
 
 def _of_place(at: int, joins: Sequence[exp.Join], of_rows: Tests) -> Iterator[Sql]:
-    """The tests that a row of a table must pass, or it is in no pair that matters: those over the pairs unless a join
-    gives pairs without one of its rows, and those of the joins it is in. 0 is the table before the first join."""
+    """Yields the tests that a row of a table must pass to be in a pair that matters: those over the pairs, unless a
+    join may have pairs without a row of the table, and those of the joins it is in. 0 is the table before the first
+    join."""
     may_lack = False  # a pair may be without a row of this table
     for number, join in enumerate(joins, 1):
         kind, on = _kind(join), _parts(join.args.get("on"))
@@ -199,7 +199,7 @@ def _kind(join: exp.Join) -> str:
 
 
 def _is_about(test: Sql, alias: str) -> bool:
-    """Whether it is about the columns of this table, and nothing else."""
+    """Returns whether the test uses only columns of this table."""
     columns = list(test.find_all(exp.Column))
     return bool(columns) and all(each.table == alias for each in columns)
 
@@ -212,7 +212,8 @@ def _bare(test: Sql) -> Sql:
 
 
 def _rename_columns(tests: Tests, made: Mapping[str, Sql], in_common: list[Sql] | None) -> Tests:
-    """In terms of what the columns are made of; only those that are made of what is in common, if that is given."""
+    """Returns the tests in terms of the columns' definitions; if `in_common` is given, only those whose columns are all
+    in it."""
     found: Tests = []
     for test in tests:
         names = [each.name for each in test.find_all(exp.Column)]
@@ -233,7 +234,7 @@ def _replace_columns(test: Sql, value: Callable[[exp.Column], Sql]) -> Sql:
 
 
 def _by_place(tests: Tests, given: Sequence[str], own: Sequence[str]) -> Tests:
-    """Sides of a UNION have columns at the same places."""
+    """Returns the tests with the names of the other side: sides of a UNION have columns at the same places."""
     if not tests or len(given) != len(own) or len(set(given)) < len(given) or len(set(own)) < len(own):
         return []
     names = dict(zip(given, own, strict=True))

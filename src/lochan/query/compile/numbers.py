@@ -1,14 +1,14 @@
 """Numbers that neither 64 bits nor a double hold exactly: the kind `decimal`, whose values are the numbers' own texts.
 
-They take part in every comparison, order, group and sum, exactly. A key does that, a text that orders as numbers do:
+They take part in every comparison, order, group and sum, exactly. This uses a key, a text with the order of numbers:
 
     1                            zero
     2, 19 digits, digits         a positive number 0.digits times ten to the power that the 19 digits tell
     0, 19 digits, digits, ~      a negative one, with the digits turned around, so that it descends
     3  4                         infinity, and what is no number
 
-A float counts as the number that its shortest text says: 0.1 is 0.1. What cannot be exact is refused when a row has
-such a number, and the message tells what was asked: no answer leaves them out.
+A float counts as the number in its shortest text: 0.1 is 0.1. An operation that cannot be exact is refused when a row
+has such a number, and the message names the operation: no answer leaves such numbers out.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Number = int | float | Decimal
 
 
 def split(json: Sql, exact: Exact | None = None) -> tuple[Sql, Sql]:
-    """A JSON text as a number's, and as that of anything else: each NULL where the other is not. A number begins with
-    a minus or a digit, and nothing else that begins a JSON value lies between these. `exact` is the number itself,
-    where the source has it."""
+    """Splits a JSON text into that of a number and that of anything else. Each is NULL where the text is of the other
+    sort. A number begins with a minus or a digit, and no other JSON value begins with a character between these.
+    `exact` is the number itself, if the source has it."""
     if exact is not None:
         return case((is_set(exact.sql), json)), case((is_null(exact.sql), json))
     begins = all_of([op(exp.GTE, json, text("-")), op(exp.LT, json, text(":"))])
@@ -46,7 +46,7 @@ def split(json: Sql, exact: Exact | None = None) -> tuple[Sql, Sql]:
 
 
 def unsplit(value: Value) -> Value:
-    """To be shown: numbers and all else of one text as that text, for both are written as they are."""
+    """Joins the parts of a split text again, to be shown: both are written as they are."""
     if DECIMAL not in value.alts or JSON not in value.alts:
         return value
     one, other = value.alts[DECIMAL], value.alts[JSON]
@@ -79,12 +79,12 @@ def number_text(kind: str, sql: Sql) -> Sql:
 
 
 def normal(sql: Sql) -> Sql:
-    """For a decimal's text: the same text for the same number."""
+    """Returns the normal form of a decimal's text, which is the same for equal numbers."""
     return neutral("number_text", neutral("number_key", sql))
 
 
 def normalize(value: Value) -> Value:
-    """With the same text for the same number, where values are told apart by their texts."""
+    """Returns the value with the same text for equal numbers, where values are distinguished by their texts."""
     if DECIMAL not in value.alts:
         return value
     text = normal(value.alts[DECIMAL]) if value.exact is None else decimals.decimal_text(value.exact)
@@ -105,7 +105,7 @@ def constant_key(value: Number) -> str:
 
 
 def exact_decimal(value: Number) -> Decimal:
-    """A float is what its shortest text says."""
+    """Returns the number as a decimal. A float counts as its shortest text."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
@@ -139,7 +139,8 @@ _TURN = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def against_decimal(op_: str, kind: str, sql: Sql, by: Decimal) -> Sql:
-    """A decimal that the query says becomes a number of the column's kind, so that objects can be told apart by it."""
+    """Compares with a decimal literal. It becomes a number of the column's kind, so that objects can be pruned by
+    it."""
     below, above = _neighbours(kind, by)
     if below == above and below is not None:
         return op(COMPARISONS[op_], sql, number(below))
@@ -151,7 +152,8 @@ def against_decimal(op_: str, kind: str, sql: Sql, by: Decimal) -> Sql:
 
 
 def _neighbours(kind: str, by: Decimal) -> tuple[int | float | None, int | float | None]:
-    """The greatest of that kind that is not above it, and the least that is not below; None: there is none."""
+    """Returns the greatest number of that kind that is not above it, and the least that is not below it, or None if
+    there is none."""
     if kind == FLOAT:
         near = float(by)
         exact = exact_decimal(near) if math.isfinite(near) else Decimal(near)
@@ -174,12 +176,12 @@ def equals(sql: Sql, value: Number) -> Sql:
 
 
 def nearest(sql: Sql) -> Sql:
-    """The float next to a decimal; infinite where it is beyond all floats."""
+    """Returns the float nearest to a decimal, or infinity where it is beyond all floats."""
     return neutral("try_cast", sql, options=(FLOAT,))
 
 
 def refused_where_set(sql: Sql, what: str, kind: str) -> Sql:
-    """Nothing, where no row has such a number; else the query ends with these words."""
+    """Returns NULL if no row has such a number; otherwise the query ends with this message."""
     types = {FLOAT: "DOUBLE", INT: "BIGINT"}
     message = f"{what} does not work with a number of so many digits (float64(…) takes the nearest float)"
     return neutral("refuse", sql, options=(message, types[kind]))

@@ -33,11 +33,11 @@ _HEX = re.compile(r"\\x[0-9a-fA-F]{2}")
 
 
 class Unsupported(Exception):
-    """Says what."""
+    """The pattern has a part that the engines do not share, which the message names."""
 
 
 def shared_regexp(pattern: str) -> str:
-    """The pattern in a form that means the same to both. Raises Unsupported."""
+    """Returns the pattern in a form that means the same to both engines. Raises Unsupported."""
     fold = pattern.startswith("(?i)")
     at = 4 if fold else 0
     out: list[str] = []
@@ -49,7 +49,7 @@ def shared_regexp(pattern: str) -> str:
 
 
 def glob_regexp(pattern: str) -> str:
-    """* is any text, ? any one character; a backslash takes the next as it is."""
+    """Converts a glob: * matches any text, ? any one character, and a backslash quotes the next character."""
     out: list[str] = []
     letters = iter(pattern)
     for letter in letters:
@@ -65,12 +65,12 @@ def quote_pattern(text: str) -> str:
 
 
 def groups_of(shared: str) -> int:
-    """How many it has."""
+    """Returns how many groups the pattern has."""
     return _python_pattern(shared).groups
 
 
 def matching(texts: Sequence[str], shared: str) -> list[str]:
-    """Returns the texts that the shared part is found in. It uses RE2, which takes as long for any pattern."""
+    """Returns the texts that the shared pattern is found in. It uses RE2, whose time does not depend on the pattern."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -84,7 +84,7 @@ def _python_pattern(shared: str) -> re.Pattern[str]:
 
 
 def _piece(pattern: str, at: int, fold: bool) -> tuple[str, int]:
-    """What stands at this place outside of a class, and how long it is."""
+    """Returns the next piece of the pattern outside a class, and its length."""
     letter = pattern[at]
     if letter == "\\":
         return _escape(pattern, at)
@@ -117,7 +117,7 @@ def _escape(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _common_escape(pattern: str, at: int) -> tuple[str, int]:
-    """In a class or outside."""
+    """Converts an escape that means the same inside and outside a class."""
     letter = pattern[at + 1 : at + 2]
     if not letter:
         raise Unsupported("a backslash stands at the end")
@@ -148,7 +148,7 @@ def _class(pattern: str, start: int, fold: bool) -> tuple[str, int]:
 
 
 def _class_item(pattern: str, at: int, fold: bool) -> tuple[str, int]:
-    """A character, a range or a named set."""
+    """Converts a character, a range or a named set."""
     if pattern.startswith("\\s", at):
         return _SPACES, at + 2
     if pattern[at] == "[":
@@ -185,7 +185,7 @@ def _is_letter(letter: str) -> bool:
 
 
 def _check(pattern: str) -> str:
-    """Python's own reader finds what is simply wrong, RE2 what it does not take."""
+    """Raises Unsupported for a pattern that is malformed, as Python's reader finds, or that RE2 does not accept."""
     import pyarrow as pa
 
     try:
@@ -207,7 +207,7 @@ Pattern = str | ast.Regexp | ast.Glob
 
 
 def contains_term(what: Pattern, where: Value, scope: Scope, at: ast.Node) -> Sql:
-    """True where the term is in the value, or in what the value holds."""
+    """Tests whether the term is in the value, or in one of its parts."""
     searched = Searched(what, scope, at)
     return any_of(searched.tests(where))
 
@@ -234,7 +234,7 @@ class Searched:
             yield from self.in_record(value.record, value.alts[OBJECT])
 
     def in_record(self, record: Record, flag: Sql) -> Iterator[Sql]:
-        """`flag` is set where the record is there."""
+        """Yields tests for a record. `flag` is set where the record exists."""
         if record.body is not None:
             yield self.in_json(record.body.text)
         names = self.in_names(record.names)
@@ -252,7 +252,7 @@ class Searched:
         return neutral("contains_folded", text, options=(self.word,))
 
     def in_json(self, text: Sql) -> Sql:
-        """The text of a document has its strings escaped, so the word is too."""
+        """Tests the text of a document. Its strings are escaped, so the word is too."""
         if self.word is None:
             return neutral("matches", text, options=(self.regexp,))
         return neutral("contains_folded", text, options=(orjson.dumps(self.word).decode()[1:-1],))
@@ -273,7 +273,7 @@ class Searched:
         return matching(names, self.regexp)
 
     def _numbers(self, value: Value) -> Iterator[Sql]:
-        """A word that is a number finds the fields that are that number."""
+        """Yields tests for numbers: a word that is a number finds fields with that number."""
         whole = self._int()
         if whole is not None and INT in value.alts:
             yield eq(value.alts[INT], number(whole))

@@ -1,4 +1,4 @@
-"""From a pipe to a plan: one SQL query, and how its columns become rows again."""
+"""Compiles a pipe to a plan: one SQL query, and how its columns become rows again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ OpenSource = Callable[[ast.Source], Source]
 
 @dataclass(frozen=True)
 class Plan:
-    """`row` says what the columns of the result are. `load` is where the result goes, if the query says so."""
+    """A compiled query. `row` describes the columns of the result. `load` is where the result goes, if the query names
+    a place."""
 
     query: exp.Query
     row: Column
@@ -44,7 +45,7 @@ class Plan:
     misread: frozenset[str] = frozenset()  # names by which it must not be told which rows matter
 
     def sql(self, dialect: str = "duckdb") -> str:
-        """Raises Refused where the engine cannot give the rows that the query means."""
+        """Returns the SQL. Raises Refused if the engine cannot return the rows that the query means."""
         try:
             return render(self.query, dialect)
         except RecursionError:
@@ -60,9 +61,9 @@ def compile(
     ordered: bool = True,
     tolerant: bool = False,
 ) -> Plan:
-    """`text` is the query as it was written, to point into; `now` is when it began, in microseconds since 1970; rows
-    need not come in order if nobody cares. `tolerant`: a field that no row of a pool has is missing, and the plan has a
-    warning. Raises QueryError."""
+    """Compiles a query. `text` is the query as it was written, for error positions; `now` is when it began, in
+    microseconds since 1970. With `ordered` false, rows need not come in order. With `tolerant`, a field that no row of
+    a pool has is missing, and the plan has a warning. Raises QueryError."""
     compiler = _Compiler(open_source, Query(text, now, Names(), tolerant))
     operators = pipe.operators
     load = operators[-1] if operators and isinstance(operators[-1], ast.Load) else None
@@ -94,7 +95,8 @@ class _Compiler:
         return rows
 
     def _from(self, operators: list[ast.Operator]) -> Rows:
-        """Tests that follow at once go to each source by itself, so that each leaves out what fails them."""
+        """Opens the sources. Tests that follow immediately are applied to each source, so that each can leave out rows
+        that fail them."""
         first = operators.pop(0)
         assert isinstance(first, ast.From)
         arms = [self._scan(source) for source in first.sources]
@@ -106,7 +108,7 @@ class _Compiler:
         return stack_arms(arms, self.query)
 
     def _check(self, where: ast.Where, whole: Rows) -> None:
-        """A field that none of the sources has is a mistake; one that some have is not."""
+        """Raises an error for a field that none of the sources has; a field that some of them have is no mistake."""
         test_of(where.test, self._scope(whole))
 
     def _scan(self, source: ast.Source) -> Rows:
@@ -173,7 +175,7 @@ class _Compiler:
 
 
 def fill_scans(query: exp.Query, scans: Mapping[str, Scan]) -> exp.Query:
-    """With the rows of the scans in their places. Each source learns what the whole plan needs of it there."""
+    """Puts the rows of the scans in their places. Each source learns what the whole plan needs of it there."""
     places = [each for each in query.find_all(exp.Subquery) if PLACE in each.this.meta]
     needed = needed_rows(query, places)
     for place in places:
@@ -192,7 +194,7 @@ class RowTest:
 
 
 def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
-    """`text` is the text of the expression. Raises QueryError."""
+    """Compiles a test of rows. `text` is the text of the expression. Raises QueryError."""
     noting = _Noting(source)
     scan = Scan(noting, "tested")
     sql = test_of(test, Scope(Query(text, now, Names()), row_of(scan), source.key))
@@ -201,7 +203,7 @@ def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:
 
 
 class _Noting:
-    """A source that notes the request, and is not read."""
+    """A source that records the request, and is not read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -227,7 +229,7 @@ ALWAYS = ""
 
 
 def select_column(value: Value, columns: dict[str, Sql]) -> Column:
-    """Adds the columns that must be selected to `columns`."""
+    """Returns the column of the value, and adds the SQL columns that must be selected to `columns`."""
     value = unsplit(errors_as_null(value))
     kinds = {}
     for kind, sql in value.alts.items():

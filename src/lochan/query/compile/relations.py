@@ -1,5 +1,5 @@
-"""Where rows come from, one around the other. A relation learns only at the end which of its columns are wanted: so a
-plan reads no leaf and carries no column that nothing outside asks for.
+"""Relations, which rows come from, nested in each other. A relation learns only at the end which of its columns are
+needed, so a plan reads no leaf and carries no column that is not used outside.
 
     Scan      the rows of a source
     Picked    rows of another, chosen, ordered, cut, numbered or grouped
@@ -27,7 +27,7 @@ TIES_MAX = 32  # columns that rows are ordered by if the query's own order finds
 
 
 class Names:
-    """Aliases that no other relation of the plan has."""
+    """Aliases that are unique in the plan."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -42,7 +42,7 @@ class Relation(Protocol):
     def alias(self) -> str: ...
 
     def query(self, columns: Iterable[str], ordered: bool) -> exp.Query:
-        """With these columns; if `ordered`, its rows come in their order."""
+        """Returns a query with these columns. If `ordered`, its rows come in their order."""
 
 
 class Scan:
@@ -66,19 +66,21 @@ class Scan:
         return self.place(columns, ordered, None)
 
     def place(self, columns: Iterable[str], ordered: bool, first: int | None) -> exp.Query:
-        """Stands for the rows until the whole plan is there, and with it what it needs of them: see `read`."""
+        """Returns a placeholder for the rows, until the whole plan exists and shows what it needs of them: see
+        `read`."""
         self._reads.append(_Read(tuple(columns), ordered, first))
         placed = exp.Select(expressions=[exp.Null()])
         placed.meta[PLACE] = len(self._reads) - 1
         return placed
 
     def read(self, place: exp.Expr, tests: Sequence[Sql]) -> exp.Query:
-        """The rows for such a place."""
+        """Returns the rows for such a placeholder."""
         asked = self._reads[place.meta[PLACE]]
         return self.rows(asked.columns, asked.ordered, asked.first, tests)
 
     def rows(self, columns: Iterable[str], ordered: bool, first: int | None, tests: Sequence[Sql]) -> exp.Query:
-        """The source learns which tests its rows must pass later, and may leave out rows that fail them."""
+        """Selects rows from the source, which learns the tests that the rows must pass later, and may leave out rows
+        that fail them."""
         names = set(columns)
         test = all_of(tests)
         return self.source.select(
@@ -116,7 +118,7 @@ class Picked:
     columns: dict[str, Sql] = field(default_factory=dict)
 
     def column(self, value: Sql) -> Sql:
-        """The value as a column of this relation. A constant stays what it is."""
+        """Returns the value as a column of this relation. A constant stays a constant."""
         if is_constant(value):
             return value
         return exp.column(_column_name(self.columns, value), self.alias, quoted=True)
@@ -140,14 +142,14 @@ class Picked:
         return self._clauses(select, sorted_here)
 
     def _total(self, names: Iterable[str]) -> tuple[exp.Ordered, ...]:
-        """The order, and then what is shown: rows that are equal in that too look the same, so every engine gives the
-        same rows in the same order."""
+        """Returns the order, completed by the columns that are shown. Rows that are equal in these too look the same,
+        so every engine returns the same rows in the same order."""
         if any(self._is_place(key.this) for key in self.order):
             return self.order
         return total_order(self.order, {name: self.columns[name] for name in names})
 
     def _is_place(self, key: Sql) -> bool:
-        """Whether it numbers the rows: then no two are equal."""
+        """Returns whether the key numbers the rows: then no two are equal."""
         inner = self.inner.columns.get(key.name) if isinstance(self.inner, Picked) else None
         return isinstance(key, exp.Column) and (
             (isinstance(inner, Neutral) and inner.this == "row_number")
@@ -176,7 +178,7 @@ class Stacked:
     types: dict[str, exp.DataType] = field(default_factory=dict)
 
     def column(self, values: Sequence[Sql | None], kind: str, type: exp.DataType) -> Sql:
-        """One column of what each arm has there."""
+        """Returns one column of the values that the arms have there."""
         names = tuple(
             None if value is None else _column_name(arm.columns, value)
             for arm, value in zip(self.arms, values, strict=True)
@@ -206,7 +208,8 @@ class Stacked:
 
 @dataclass
 class Joined:
-    """Values of either side are columns of `left` and `right` first: nothing is constant behind an outer join."""
+    """Pairs of rows. Values of either side are columns of `left` and `right` first: no value is constant after an outer
+    join."""
 
     left: Picked
     right: Picked
@@ -234,7 +237,7 @@ class Joined:
 
 
 def total_order(order: Sequence[exp.Ordered], shown: Mapping[str, Sql]) -> tuple[exp.Ordered, ...]:
-    """The order, and then by what is shown, under these names."""
+    """Returns the order, completed by the columns that are shown under these names."""
     seen = [key.this for key in order]
     rest = [name for name, sql in shown.items() if not is_constant(sql) and sql not in seen]
     ties = (exp.Ordered(this=exp.column(name, quoted=True), desc=False, nulls_first=False) for name in rest[:TIES_MAX])
@@ -242,7 +245,7 @@ def total_order(order: Sequence[exp.Ordered], shown: Mapping[str, Sql]) -> tuple
 
 
 def _column_name(columns: dict[str, Sql], value: Sql) -> str:
-    """The name of the column that holds this value; a new one, unless it has one already."""
+    """Returns the name of the column that holds this value. It adds a column if there is none."""
     for name, each in columns.items():
         if each == value:
             return name
@@ -267,11 +270,10 @@ def _union_all(queries: list[exp.Query]) -> exp.Query:
 
 @dataclass(frozen=True)
 class Rows:
-    """A relation, what a row is in terms of its columns, and what is still to be done.
+    """A relation, a row in terms of its columns, and the filters and orders that are still to be applied.
 
-    Filters and orders wait here. They become SQL when an operator needs new rows (`sealed`), or at the end, so many
-    operators in a row are still one SELECT.
-    """
+    Filters and orders wait here. They become SQL when an operator needs new rows (`seal`), or at the end, so a series
+    of operators can be one SELECT."""
 
     relation: Relation
     this: Value
@@ -285,13 +287,13 @@ class Rows:
 
 
 def seal(rows: Rows, names: Names, limit: int | None = None) -> Rows:
-    """The same rows as a relation of their own, with all filters and orders carried out."""
+    """Returns the same rows as a relation of their own, with all filters and orders applied."""
     picked = Picked(rows.relation, names.next(), rows.tests, rows.order, limit)
     return over(rows, picked)
 
 
 def over(rows: Rows, picked: Picked) -> Rows:
-    """The rows of `picked`, whose inner relation is that of these."""
+    """Returns the rows of `picked`, whose inner relation is that of these rows."""
     column = _column(picked)
     order = tuple(_order_term(each, picked.column) for each in rows.order)
     place = tuple(_order_term(each, picked.column) for each in rows.place)
@@ -299,7 +301,7 @@ def over(rows: Rows, picked: Picked) -> Rows:
 
 
 def number_rows(rows: Rows, names: Names) -> tuple[Rows, Sql]:
-    """Sealed, with a column that counts the rows in their order."""
+    """Seals the rows, and adds a column that counts them in their order."""
     picked = Picked(rows.relation, names.next(), rows.tests, numbered=not rows.order)
     if rows.order:
         count: Sql = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[each.copy() for each in rows.order]))

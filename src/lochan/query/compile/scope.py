@@ -19,7 +19,7 @@ from lochan.query.errors import QueryError, UnknownField
 
 @dataclass(frozen=True)
 class Query:
-    """The same for all of a query."""
+    """What is the same for the whole query."""
 
     text: str
     now: int | None  # microseconds since 1970
@@ -57,18 +57,18 @@ def query_error(query: Query, at: Node, message: str, hint: str = "") -> QueryEr
 # ── how much SQL a plan and its parts may be ─────────────────────────────────────────────────────────────────────────
 
 
-# Engines take longer to read what is larger than to run it.
+# Engines take longer to parse a query beyond these sizes than to run it.
 VALUE_NODES_MAX = 5_000
 PLAN_NODES_MAX = 200_000
 
 
 def size_of(value: Value, most: int) -> int:
-    """Nodes of its longest alternate; at most so many. What it says where it is an error does not count."""
+    """Returns the number of nodes of the longest alternate, at most `most`. The text of an error does not count."""
     return max((_count(value.alts[kind], most) for kind in value.alts if kind != ERROR), default=0)
 
 
 def check_value(alternates: Iterable[Sql]) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for an expression that is too large."""
     if any(_count(each, VALUE_NODES_MAX) >= VALUE_NODES_MAX for each in alternates):
         raise Invalid(
             "an expression is too large: it computes with fields of several kinds, and the combinations multiply",
@@ -77,7 +77,7 @@ def check_value(alternates: Iterable[Sql]) -> None:
 
 
 def check_plan(query: Sql) -> None:
-    """Raises Invalid."""
+    """Raises Invalid for a query that is too large."""
     if _count(query, PLAN_NODES_MAX) >= PLAN_NODES_MAX:
         raise Invalid(
             f"the query is too large: its plan has more than {PLAN_NODES_MAX:,} parts",

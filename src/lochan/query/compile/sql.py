@@ -1,4 +1,5 @@
-"""Small pieces of SQL: types, literals, casts. Each is copied into the one around it: a sqlglot node has one parent."""
+"""Small pieces of SQL: types, literals, casts. Each is copied into its parent, because a sqlglot node has one
+parent."""
 
 from __future__ import annotations
 
@@ -77,12 +78,13 @@ def cast(value: Sql, kind: str) -> Sql:
 
 
 def try_cast(value: Sql, kind: str) -> Sql:
-    """NULL where it cannot be. Only between numbers: texts are checked before, as engines take different ones."""
+    """Casts, with NULL where that is impossible. It is used only between numbers: texts are checked before, because the
+    engines accept different ones."""
     return neutral("try_cast", value, options=(kind,))
 
 
 def number(value: int | float) -> Sql:
-    """A float is always written as one, so that no engine takes it for a decimal."""
+    """Returns the literal of a number. A float is always written as one, so that no engine takes it for a decimal."""
     if isinstance(value, float):
         return exp.Cast(this=exp.Literal.string(repr(value)), to=sql_type(FLOAT))
     if value == INT_MIN:
@@ -104,7 +106,8 @@ def moment(micros: int) -> Sql:
 
 
 def time_at(micros: Sql) -> Sql:
-    """NULL where that lies before the year 1 or after 9999: no text could say it, and the engines differ."""
+    """Returns the time, or NULL for one before the year 1 or after 9999, which no text can express and the engines
+    treat differently."""
     return neutral("from_micros", neutral("within_years", micros))
 
 
@@ -113,7 +116,7 @@ def op(node: type[exp.Binary], left: Sql, right: Sql) -> Sql:
 
 
 def concat(*parts: Sql) -> Sql:
-    """NULL if one of them is."""
+    """Joins texts. The result is NULL if one of them is."""
     whole = parts[0]
     for part in parts[1:]:
         whole = op(exp.DPipe, whole, part)
@@ -121,7 +124,7 @@ def concat(*parts: Sql) -> Sql:
 
 
 def columns_of(values: Iterable[Sql | None], alias: str) -> dict[str, None]:
-    """The names of one relation's columns in these, in order of first sight."""
+    """Returns the names of the relation's columns in these values, in order of first occurrence."""
     found: dict[str, None] = {}
     for value in values:
         if value is not None:
@@ -132,7 +135,7 @@ def columns_of(values: Iterable[Sql | None], alias: str) -> dict[str, None]:
 
 
 def is_constant(value: Sql) -> bool:
-    """The same for all rows: neither a column nor an aggregate is in it."""
+    """Returns whether the value is the same for all rows: it contains neither a column nor an aggregate."""
     if value.find(exp.Column, exp.AggFunc, exp.Window) is not None:
         return False
     return not any(each.this in AGGREGATES for each in value.find_all(Neutral))

@@ -1,7 +1,6 @@
-"""A value as JSON text, made by the engine: where several values become one column, such as a key or an element.
+"""Values as JSON text, made by the engine where several values become one column, such as a key or an element.
 
-Numbers may be written differently by the two engines; a reader of the text takes it for the value that it stands for.
-"""
+The two engines may write numbers differently; a reader of the text takes them for the same value."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from lochan.query.dialects.neutral import neutral
 
 
 def json_text(value: Value) -> Sql:
-    """NULL where the value is missing."""
+    """Returns the JSON text, or NULL where the value is missing."""
     texts = [_of_kind(kind, sql, value) for kind, sql in value.alts.items() if kind != NULL]
     null = is_explicit_null(value)
     if null != exp.false():
@@ -29,7 +28,7 @@ def json_text(value: Value) -> Sql:
 
 
 def order_text(value: Value) -> Sql:
-    """For arrays and records: a text with the same order, element by element and field by field."""
+    """Returns a text for arrays and records with the same order, element by element and field by field."""
     return neutral("json_order", json_text(value))
 
 
@@ -58,7 +57,8 @@ def _plain_time(sql: Sql) -> Sql:
 
 
 def _object(value: Value) -> Sql:
-    """The order of fields is that of the union of all rows: two rows with the same fields have the same text."""
+    """Returns the text of an object. The order of fields is that of the union of all rows, so two rows with the same
+    fields have the same text."""
     assert value.record is not None
     body = value.record.body
     if body is not None and not value.record.names and not body.made:  # only the text knows its fields

@@ -26,7 +26,7 @@ KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 @dataclass(frozen=True)
 class Format:
-    """How a time was written: the same in all rows, or as the shape of the row says."""
+    """The format in which a time was written: the same in all rows, or by the shape of the row."""
 
     number: Sql | None = None
     by_number: Mapping[int, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Exact:
-    """A number of many digits as the engine's decimal, where a source has it so (`decimals.py`)."""
+    """A number of many digits as the engine's decimal, if a source has it so (`decimals.py`)."""
 
     sql: Sql
     digits: Digits
@@ -60,7 +60,7 @@ class Value:
         return set(self.alts)
 
     def only(self, kinds: Iterable[str]) -> Value:
-        """This value where it has one of these kinds; missing where it has another."""
+        """Returns this value where it has one of these kinds; it is missing where it has another."""
         kept = {kind: self.alts[kind] for kind in self.alts if kind in set(kinds)}
         same = len(kept) == len(self.alts) or self.nothing
         return replace(
@@ -76,7 +76,7 @@ class Value:
 
 
 class Record:
-    """The members of an object. They are made when they are asked for: a row may have a thousand."""
+    """The members of an object. They are made when they are first used, because a row may have a thousand."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Record:
         body: Body | None = None,
         grows: bool = False,
     ) -> None:
-        """It `grows` if other rows of where it comes from may have other names tomorrow."""
+        """A record `grows` if other rows of its source may have other names later."""
         self.grows = grows
         self.names = tuple(dict.fromkeys(names))
         self.order = order  # None: that of `names`
@@ -111,8 +111,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a row's fields where it differs from row to row: a number, and the names that it stands for. Names
-    that a row has not may be among them."""
+    """The order of a row's fields where it differs from row to row: a number, and the names that each number stands
+    for. The names may include some that the row does not have."""
 
     number: Sql
     by_number: Mapping[int, tuple[str, ...]]
@@ -136,7 +136,7 @@ def apply_edits(names: tuple[str, ...], edits: Iterable[Edit]) -> tuple[str, ...
 
 @dataclass(frozen=True)
 class Shaped:
-    """The type of something in a source, by the shape of its row."""
+    """The type of a field of a source, by the shape of its row."""
 
     number: Sql
     by_number: Mapping[int, Type]
@@ -145,8 +145,8 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Body:
-    """The text of a row, in sources where some rows are kept as text. It holds all members except those that the query
-    made."""
+    """The text of a row, in sources where some rows are stored as text. It holds all members except those that the
+    query made."""
 
     text: Sql
     names: frozenset[str] = frozenset()  # of members that are columns too
@@ -179,7 +179,8 @@ def literal(kind: str, value: Any) -> Value:
 
 
 def address_digits(address: str) -> str:
-    """An address in digits that order as addresses do: `4` and 8 hexadecimal digits, or `6` and 32."""
+    """Returns an address in digits that have the same order as addresses: `4` and 8 hexadecimal digits, or `6` and
+    32."""
     import ipaddress
 
     found = ipaddress.ip_address(address)
@@ -187,7 +188,7 @@ def address_digits(address: str) -> str:
 
 
 def fixed_object(members: Mapping[str, Value], test: Sql = TRUE) -> Value:
-    """An object of just these members, where the test holds."""
+    """Returns an object of exactly these members, where the test holds."""
     nothing = "" if test == TRUE else MISSING
     return Value({OBJECT: flag(test)}, nothing, record=Record(members, members.__getitem__))
 
@@ -196,7 +197,7 @@ def fixed_object(members: Mapping[str, Value], test: Sql = TRUE) -> Value:
 
 
 def present(value: Value) -> Sql:
-    """Whether there is something, be it null or an error."""
+    """Tests whether there is a value, which may be null or an error."""
     if value.nothing != MISSING:
         return TRUE
     return value.there if value.there is not None else any_of(is_set(each) for each in value.alts.values())
@@ -209,7 +210,7 @@ def absent(value: Value) -> Sql:
 
 
 def is_explicit_null(value: Value) -> Sql:
-    """Whether it is an explicit null."""
+    """Tests whether the value is an explicit null."""
     tests = [flag_test(value.alts[NULL])] if NULL in value.alts else []
     if NULL in value.alts and value.alts[NULL] == TRUE:
         return TRUE
@@ -219,7 +220,7 @@ def is_explicit_null(value: Value) -> Sql:
 
 
 def has_value(value: Value, kinds: Iterable[str] | None = None) -> Sql:
-    """Whether there is a value, neither null nor an error; of these kinds, if they are given."""
+    """Tests whether there is a value that is neither null nor an error; of these kinds, if they are given."""
     counted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
     found = [each for kind, each in value.alts.items() if kind in counted]
     if found and len(found) == len(value.alts) and not value.nothing:
@@ -231,7 +232,7 @@ def has_value(value: Value, kinds: Iterable[str] | None = None) -> Sql:
 
 
 def value_where(value: Value, test: Sql) -> Value:
-    """This value where the test holds, missing elsewhere."""
+    """Returns this value where the test holds; it is missing elsewhere."""
     if test == TRUE:
         return value
     return map_expressions(
@@ -242,7 +243,7 @@ def value_where(value: Value, test: Sql) -> Value:
 
 
 def map_expressions(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, Sql] | None = None) -> Value:
-    """With every expression changed, down to the last member."""
+    """Returns the value with every expression changed, in all members too."""
     return replace(
         value,
         alts=change_alternatives(value.alts if alts is None else alts, change),
@@ -258,7 +259,7 @@ def map_expressions(value: Value, change: Callable[[Sql, str], Sql], alts: Mappi
 
 
 def change_alternatives(alts: Mapping[str, Sql], change: Callable[[Sql, str], Sql]) -> Mapping[str, Sql]:
-    """What is an error is made when it is asked for."""
+    """Returns the alternates, changed. That of an error is made only when it is needed."""
     made = {kind: change(alts[kind], kind) for kind in alts if kind != ERROR}
     return Alternates(made, {ERROR: lambda: change(alts[ERROR], ERROR)}) if ERROR in alts else made
 
@@ -282,7 +283,7 @@ def _mapped_format(format: Format | None, change: Callable[[Sql, str], Sql]) -> 
 
 
 def _with_null(value: Value) -> Mapping[str, Sql]:
-    """The alternates with null among them as a column, where it was what all NULL meant."""
+    """Returns the alternates, with a column for null if all being NULL meant null."""
     if value.nothing != NULL:
         return value.alts
     return {**value.alts, NULL: flag(is_explicit_null(value))}
@@ -293,7 +294,7 @@ def with_null(value: Value) -> Value:
 
 
 def errors_as_null(value: Value) -> Value:
-    """What could not be computed is null from here on."""
+    """Returns the value with null in place of every error."""
     if ERROR not in value.alts:
         return value
     alts = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
@@ -307,8 +308,8 @@ def errors_as_null(value: Value) -> Value:
 
 
 class Alternates(Mapping[str, Sql]):
-    """Some of them are made when they are needed. Most queries never look at the error of a sum, and the SQL of that
-    error is longer than the sum."""
+    """Alternates of which some are made only when they are needed. Most queries never use the error of a sum, and the
+    SQL of that error is longer than the sum."""
 
     def __init__(self, made: Mapping[str, Sql], later: Mapping[str, Callable[[], Sql]]) -> None:
         self._made = dict(made)

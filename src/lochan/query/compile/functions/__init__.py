@@ -1,4 +1,4 @@
-"""The functions of the language (query/functions.py), each as values; a file for each theme."""
+"""The functions of the language (query/functions.py), compiled to values, with a file for each theme."""
 
 from __future__ import annotations
 

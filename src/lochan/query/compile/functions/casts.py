@@ -1,5 +1,5 @@
-"""Casts. One that fails gives null; `is_error` of the cast finds these rows. What a text must look like to be taken is
-checked by a pattern, for the engines take different ones (`1_000`, `0x10`, ` 1 `).
+"""Casts. A cast that fails returns null; `is_error` of the cast finds these rows. A pattern checks which texts are
+accepted, because the engines accept different ones (`1_000`, `0x10`, ` 1 `).
 
     int64      true, false; floats cut towards zero; digits, with a sign
     float64    ints; digits with a fraction or an exponent
@@ -39,7 +39,7 @@ _TIME = (
 
 
 def _int_of_float(sql: Sql) -> Sql:
-    """Cut towards zero."""
+    """Cuts towards zero."""
     return try_cast(neutral("truncate", sql), INT)
 
 
@@ -48,7 +48,7 @@ def _text_as(kind: str) -> Make:
 
 
 def _time_of_text(sql: Sql) -> Sql:
-    """None before the year 1 or after 9999, where an offset may lead."""
+    """Returns the time, or NULL for one before the year 1 or after 9999, where an offset may lead."""
     time = neutral("in_years", try_cast(sql, TIME), sql)
     return case((neutral("matches", sql, options=(_TIME,)), time))
 
@@ -62,7 +62,7 @@ def _same(sql: Sql) -> Sql:
 
 
 def _int_of_decimal(sql: Sql) -> Sql:
-    """Cut towards zero; NULL where it has more than 64 bits."""
+    """Cuts towards zero. The result is NULL where it has more than 64 bits."""
     return neutral("whole_int", sql)
 
 
@@ -159,7 +159,7 @@ def time_of(call: FunctionCall) -> Value:
 
 
 def fails(call: FunctionCall) -> Sql:
-    """Whether the cast has no result for something that is there and is not null."""
+    """Tests whether the cast has no result for a value that exists and is not null."""
     value, result = call[0], TABLE[call.name](call)
     kind = CASTS[call.name][0] if call.name in CASTS else STRING
     done = [is_null(result.alts[kind])] if kind in result.alts else []

@@ -1,4 +1,4 @@
-"""What a value is: whether it is there, and its kind."""
+"""Functions about what a value is: whether it exists, and its kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def missing(call: FunctionCall) -> Value:
 
 
 def first_there(call: FunctionCall) -> Value:
-    """The first that is neither missing nor null; null where there is none."""
+    """Returns the first value that is neither missing nor null, or null where there is none."""
     arms: list[tuple[Sql, Value]] = []
     before: list[Sql] = []
     for each in _lenient(call):
@@ -81,7 +81,7 @@ def is_error(call: FunctionCall) -> Value:
 
 
 def type_text(value: Value) -> Sql:
-    """`{a:int,b:[string]}`; NULL where it is missing."""
+    """Returns the type as text, such as `{a:int,b:[string]}`, or NULL where the value is missing."""
     if value.shaped is not None and value.kinds & {ARRAY, OBJECT, JSON}:
         return _by_shape(value, value.shaped)
     if value.record is not None and value.record.shaped is not None and value.record.body is None:
@@ -100,8 +100,8 @@ def type_text(value: Value) -> Sql:
 
 
 def _by_shape(value: Value, shaped: Shaped) -> Sql:
-    """The shape tells it; but for a list of mixed kinds, of which it says only that it is text, and for what may be
-    null."""
+    """Returns the type by the shape of the row. The shape does not show the types in a list of mixed kinds, which is
+    only text to it, or which values are null; the columns do."""
     numbers: dict[Type, list[int]] = {}
     for at, type in shaped.by_number.items():
         numbers.setdefault(_show_type(type) if _decides_kinds(type) else type, []).append(at)
@@ -117,7 +117,7 @@ def _by_shape(value: Value, shaped: Shaped) -> Sql:
 
 
 def _type_text(type: Type, value: Value) -> Sql:
-    """Returns the type of a value whose type is `type`, as text. The columns tell what is null. A string is shown as a
+    """Returns the type of a value whose type is `type`, as text. The columns show what is null. A string is shown as a
     type."""
     if isinstance(type, Maybe):
         return case((is_explicit_null(value), text(NULL)), other=_type_text(type.of, value))
@@ -131,7 +131,7 @@ def _type_text(type: Type, value: Value) -> Sql:
 
 
 def _decides_kinds(type: Type) -> bool:
-    """Whether the columns have nothing to add."""
+    """Returns whether the type alone decides, without the columns."""
     if isinstance(type, Object):
         return all(_decides_kinds(each) for _, each in type.fields)
     return decides_nulls(type) and type != JSON
@@ -177,7 +177,7 @@ def _show_type(type: Type) -> str:
 
 
 def _lenient(call: FunctionCall) -> list[Value]:
-    """Whether a field is there may be asked of any name."""
+    """Returns the arguments. Any name may be used: a field that no row has is missing."""
     scope = call.scope.forgiving()
     return [value_of(each, scope) for each in call.arguments]
 

@@ -1,4 +1,5 @@
-"""Functions of numbers, times and durations. What has no result, such as the root of -1, is an error value."""
+"""Functions of numbers, times and durations. A result that does not exist, such as the root of -1, is an error
+value."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def absolute(call: FunctionCall) -> Value:
 
 
 def _whole(name: str) -> Function:
-    """An int is what it is; a float stays one."""
+    """Returns a function that makes numbers whole. An int stays the same, and a float stays a float."""
 
     def function(call: FunctionCall) -> Value:
         return _made_whole(call, name, 0, lambda sql: neutral(name, sql))
@@ -100,7 +101,7 @@ def _real(value: Value) -> Sql | None:
 # ── times and durations, in microseconds and UTC ─────────────────────────────────────────────────────────────────────
 
 
-# What both engines write and read the same; the rest of strftime's letters differ between them.
+# The letters that both engines write and read alike; other letters of strftime differ between them.
 LETTERS = {"Y", "m", "d", "H", "M", "S", "f", "j", "y", "b", "B", "a", "A", "p", "I", "%"}
 _TOO_LOW = "the span begins before the least number, or before the year 1"
 PARSED = {"Y", "m", "d", "H", "M", "S", "f"}
@@ -129,7 +130,7 @@ def every(call: FunctionCall) -> Value:
 
 
 def clock_field(call: FunctionCall) -> Value:
-    """The field `ts`, or the pool's key."""
+    """Returns the field `ts`, or the pool's key."""
     this, key = call.scope.this, call.scope.key
     found = member(this, "ts")
     if not found.alts and key:
@@ -157,7 +158,7 @@ def bucket_value(call: FunctionCall, value: Value, step: int, *, of_times: bool)
 
 
 def _span_start(micros: Sql, step: int) -> Sql:
-    """Where no span begins with the year 1, the first one begins before."""
+    """Returns the time. If no span begins with the year 1, the first one begins before it, and has no time."""
     return time_at(micros) if MICROS_MIN % step else neutral("from_micros", micros)
 
 
@@ -167,7 +168,7 @@ def format_time(call: FunctionCall) -> Value:
 
 
 def parse_time(call: FunctionCall) -> Value:
-    """Null where the text is no time."""
+    """Parses a time. It is null where the text is not a time."""
     if len(call) == 1:
         return time_of(call)
     format = checked_format(call, 1, PARSED)
@@ -175,7 +176,7 @@ def parse_time(call: FunctionCall) -> Value:
 
 
 def _parse_digits(sql: Sql, format: str) -> Sql:
-    """Only texts with all their digits: one engine would take fewer."""
+    """Parses texts that have all their digits: one engine would accept fewer."""
     digits = {"%Y": YEAR, "%f": "[0-9]{6}", "%%": "%"}
     pieces = re.findall("%.|[^%]+", format)
     regexp = "".join(digits.get(each, "[0-9]{2}") if each[0] == "%" else quote_pattern(each) for each in pieces)
@@ -193,7 +194,7 @@ def checked_format(call: FunctionCall, at: int, letters: set[str]) -> str:
 
 
 def _floor(sql: Sql, step: int, *, safe: bool = False) -> Sql:
-    """Times are never so near to the ends of 64 bits that it could fail."""
+    """Returns the start of the span. Times are never so close to the ends of 64 bits that this could fail."""
     return neutral("int_bucket", sql, options=(step, safe))
 
 

@@ -1,5 +1,5 @@
-"""Functions of text, of addresses and JSON among it. Case folds ASCII letters alone, and positions count characters
-from 0."""
+"""Functions of texts, including addresses and JSON. Case folding applies to ASCII letters only, and positions count
+characters from 0."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def levenshtein(call: FunctionCall) -> Value:
 
 
 def _strings(call: FunctionCall, name: str, result: str) -> Value:
-    """All arguments are strings; null where one is null."""
+    """Calls a function whose arguments are all strings. The result is null where one of them is null."""
     sqls = [each.alts.get(STRING) for each in call.values]
     rest = [sql for sql in sqls[1:] if sql is not None]
     if len(rest) < len(sqls) - 1:
@@ -165,7 +165,7 @@ def _is_network(value: str) -> bool:
 
 
 def parse_json(call: FunctionCall) -> Value:
-    """Null where the text is no JSON."""
+    """Parses JSON. It is null where the text is not JSON."""
     value = call[0]
     if STRING not in value.alts:
         return by_kind(call, value, {JSON: (JSON, lambda sql: sql)})

@@ -1,1 +1,1 @@
-"""Operators: from rows to rows. One file for each family."""
+"""Operators, which make rows from rows. There is one file for each family."""

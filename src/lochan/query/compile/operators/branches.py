@@ -1,4 +1,4 @@
-"""union, fork, switch, join, and several sources: rows of more than one pipe."""
+"""union, fork, switch, join, and several sources: operators over rows of more than one pipe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[[ast.Pipe, Rows], Rows]
 
 
 def stack_arms(arms: Sequence[Rows], query: Query) -> Rows:
-    """All rows of each, one after the other."""
+    """Returns all rows of the arms, one arm after the other."""
     if len(arms) == 1:
         return arms[0]
     picked = [Picked(arm.relation, query.names.next(), arm.tests, arm.order) for arm in arms]
@@ -42,7 +42,7 @@ def fork(operator: ast.Fork, rows: Rows, query: Query, run: Run) -> Rows:
 
 
 def switch(operator: ast.Switch, rows: Rows, scope: Scope, run: Run) -> Rows:
-    """A row goes the way of the first case that it meets; one that meets none is gone."""
+    """Sends each row to the first case that it matches, and drops rows that match none."""
     arms: list[Rows] = []
     before: list[Sql] = []
     of = None if operator.of is None else value_of(operator.of, scope)
@@ -58,7 +58,8 @@ def switch(operator: ast.Switch, rows: Rows, scope: Scope, run: Run) -> Rows:
 
 
 def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
-    """Pairs whose values are equal and of one kind. The row keeps its fields, and gets those of the other side."""
+    """Returns pairs whose values are equal and of one kind. A row keeps its fields, and gets those of the other
+    side."""
     query = scope.query
     theirs = Scope(query, other.this, other.key)
     left_key, right_key = value_of(operator.left, scope), value_of(operator.right, theirs)
@@ -97,7 +98,7 @@ def _added_fields(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) 
 
 
 def _shared_kinds(left: Value, right: Value) -> list[str]:
-    """Kinds whose values can be equal; JSON stands for all arrays and records."""
+    """Returns the kinds whose values can be equal. JSON stands for all arrays and records."""
     found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
     if left.kinds & COMPOSITE and right.kinds & COMPOSITE:
         found.append(JSON)
@@ -111,7 +112,7 @@ def _shared_kinds(left: Value, right: Value) -> list[str]:
 
 
 def _match_key(value: Value, kinds: list[str]) -> Sql:
-    """One column that is equal where the values are: the value itself, or a text where there are several kinds."""
+    """Returns one column that is equal where the values are: the value itself, or a text if there are several kinds."""
     composite = value.only(COMPOSITE)
     if JSON in kinds:
         simple = _match_key(value, [kind for kind in kinds if kind != JSON]) if len(kinds) > 1 else None
@@ -129,7 +130,7 @@ def _match_key(value: Value, kinds: list[str]) -> Sql:
 
 
 def _match_text(sql: Sql, kind: str) -> Sql:
-    """A float that is a whole number is written as one."""
+    """Returns the text of a key. A float that is a whole number is written as an int."""
     plain = concat(text(f"{kind}:"), neutral("scalar_json", sql, options=(kind,)))
     if kind != FLOAT:
         return plain
@@ -143,8 +144,8 @@ def _column(picked: Picked, value: Sql) -> Sql:
 
 
 def _side(value: Value, picked: Picked, joined: Joined, outer: bool) -> Value:
-    """A value of one side as one of the pairs. Behind an outer join it may be missing, whatever it was: so nothing of
-    it may be a constant, nor may all NULL mean that it is null."""
+    """Returns a value of one side as a value of the pairs. After an outer join it may be missing, so none of its parts
+    may be a constant, and all being NULL must not mean null."""
     if not outer:
         return map_expressions(value, lambda sql, kind: _through(sql, picked, joined))
     return _outer(value, picked, joined)
@@ -187,7 +188,7 @@ def _through(sql: Sql, picked: Picked, joined: Joined) -> Sql:
 
 
 def _stack_values(relation: Stacked, values: Sequence[Value]) -> Value:
-    """One value of those that the arms have in this place."""
+    """Combines the values that the arms have in this place."""
     element, pairs = common_type([(TRUE, with_null(value)) for value in values])
     arms = [value for _, value in pairs]
     kinds = dict.fromkeys(kind for value in arms for kind in value.alts)

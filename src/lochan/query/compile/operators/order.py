@@ -1,4 +1,4 @@
-"""sort, head, tail, top, uniq, sample: rows by their place."""
+"""sort, head, tail, top, uniq, sample: operators on the order of rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lochan.query.leaves import KeyPart
 
 
 def sort(operator: ast.Sort, rows: Rows, scope: Scope) -> Rows:
-    """Nothing is sorted yet: operators that need the order do it. Equal rows keep the order they have."""
+    """Records the order. Rows are sorted only when an operator needs it. Equal rows keep their order."""
     keys = operator.keys or (ast.SortKey(_usual_key(rows), operator.reverse),)
     order: list[exp.Ordered] = []
     for key in keys:
@@ -36,7 +36,7 @@ def sort(operator: ast.Sort, rows: Rows, scope: Scope) -> Rows:
 
 
 def place_of(this: Value, key: Sequence[KeyPart]) -> tuple[exp.Ordered, ...]:
-    """The order of a source's key."""
+    """Returns the order of a source's key."""
     found: list[exp.Ordered] = []
     for part in key:
         value = reduce(member, part.path, this)
@@ -78,7 +78,7 @@ def uniq(operator: ast.Uniq, rows: Rows, scope: Scope) -> Rows:
 
 
 def sample(operator: ast.Sample, rows: Rows, scope: Scope) -> Rows:
-    """The first rows of each shape."""
+    """Returns the first rows of each shape."""
     counted, place = number_rows(rows, scope.query.names)
     picked = Picked(counted.relation, scope.query.names.next())
     among = exp.Window(
@@ -89,7 +89,7 @@ def sample(operator: ast.Sample, rows: Rows, scope: Scope) -> Rows:
 
 
 def leaves(value: Value) -> Iterator[Sql]:
-    """Every column that a value is made of."""
+    """Yields every column that a value is made of."""
     yield from value.alts.values()
     if value.record is not None:
         for _, each in value.record.items():
@@ -97,7 +97,7 @@ def leaves(value: Value) -> Iterator[Sql]:
 
 
 def _count_rows(kept: Rows, rows: Rows, scope: Scope) -> Rows:
-    """How many rows each stands for: up to the place of the next, or to the end."""
+    """Counts how many rows each row stands for: those up to the next one, or to the end."""
     place = kept.order[0].this
     marked = kept.relation
     assert isinstance(marked, Picked)
@@ -125,7 +125,7 @@ def _shape(this: Value) -> Sql:
 
 
 def _usual_key(rows: Rows) -> ast.Expr:
-    """The pool's key, or the first field; the whole row where there is none."""
+    """Returns the pool's key, or else the first field, or else the whole row."""
     path = rows.key
     if path and member(rows.this, path[0]).alts:
         e: ast.Expr = ast.Name(path[0])

@@ -1,5 +1,5 @@
-"""cut, put, drop, rename, fuse: other fields, the same rows. No SQL is made here: fields are values of the row, and
-what nobody asks for is not computed."""
+"""cut, put, drop, rename, fuse: other fields, the same rows. They make no SQL: fields are values of the row, and values
+that are not used are not computed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from lochan.query.errors import UnknownField, did_you_mean
 
 
 def cut(operator: ast.Cut, scope: Scope) -> Value:
-    """Only these fields, in this order."""
+    """Returns a row with only these fields, in this order."""
     return build_row([(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
 
 
 def put(operator: ast.Put, scope: Scope) -> Value:
-    """All values are computed from the row as it comes. What is no record stays as it is."""
+    """Returns the row with these fields. All values are computed from the row as it comes. A row that is not a record
+    stays unchanged."""
     return assign_fields(scope.this, [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
 
 
@@ -50,7 +51,7 @@ def rename(operator: ast.Rename, scope: Scope) -> Value:
 
 
 def fuse(this: Value) -> Value:
-    """Every row has every field; what it had not is null."""
+    """Gives every row every field. Fields that a row did not have are null."""
     if this.record is None:
         return this
     record = this.record
@@ -59,7 +60,7 @@ def fuse(this: Value) -> Value:
 
 
 def build_row(fields: Sequence[tuple[Path, Value]]) -> Value:
-    """A row of just these. An object around a field is there where one of its fields is."""
+    """Returns a row with exactly these fields. An object around a field exists where one of its fields does."""
     return fixed_object(_members(fields))
 
 
@@ -80,7 +81,7 @@ def _members(fields: Sequence[tuple[Path, Value]]) -> dict[str, Value]:
 
 
 def path_of(each: ast.Assigned, scope: Scope) -> Path:
-    """The path that the value goes to."""
+    """Returns the path that the value is assigned to."""
     path = ast.assigned_path(each)
     if not path:
         raise query_error(scope.query, each.value, "this value has no name", "write name := value")
@@ -91,7 +92,8 @@ def path_of(each: ast.Assigned, scope: Scope) -> Path:
 
 
 def assign_fields(row: Value, fields: Sequence[tuple[Path, Value]]) -> Value:
-    """With these values there; objects on the way are made where there are none. A field of a missing value goes."""
+    """Returns the row with these values. Objects on the way are made where there are none. A field whose value is
+    missing is removed."""
     row = _edited_text(row, lambda text: _assigned_text(text, fields))
     for path, value in fields:
         row = _assign_path(row, path, value)
@@ -115,7 +117,7 @@ def _assign_path(row: Value, path: Path, value: Value) -> Value:
 
 
 def _by_shape(row: Value) -> Value:
-    """With the order that each shape has, where one order for all was enough before."""
+    """Returns the row with the order of each shape, if one order was enough for all before."""
     record = _record(row)
     if record.order is not None or record.shaped is None:
         return row
@@ -141,7 +143,7 @@ def _drop_path(row: Value, path: Path) -> Value:
 
 
 def rename_field(row: Value, path: Path, new: str) -> Value:
-    """In its place; a field that had the new name gives way."""
+    """Renames a field in its place. It replaces a field that had the new name."""
     row = _edited_text(
         row,
         lambda text: _inside_text(
@@ -172,12 +174,12 @@ def _rename_path(row: Value, path: Path, new: str) -> Value:
 
 
 def _first(one: Value, other: Value) -> Value:
-    """A row that has not the field that is renamed keeps the one of that name."""
+    """Returns the renamed field. A row that does not have it keeps the field with the new name."""
     return choose_arm([(present(one), one), (absent(one), other)])
 
 
 def _replace_field(row: Value, name: str, change: Callable[[Value], Value]) -> Value:
-    """With another value under a name that it has."""
+    """Replaces the value of a field that the row has."""
     record = _record(row)
     if name not in record:
         return row
@@ -209,7 +211,7 @@ def _record(row: Value) -> Record:
 
 
 def as_object(value: Value) -> Value:
-    """An object that is surely there: what was none becomes an empty one."""
+    """Returns an object that always exists: other values become an empty object."""
     if value.kinds == {OBJECT} and not value.nothing:
         return value
     text = _object_text(value)
@@ -232,7 +234,7 @@ def _object_text(value: Value) -> Sql | None:
 
 
 def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
-    """Objects that are text with the text that is made of theirs; arrays stay as they are."""
+    """Edits objects that are text; arrays stay unchanged."""
     json = row.alts.get(JSON)
     if json is None:
         return row
@@ -241,7 +243,7 @@ def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
 
 
 def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
-    """All at once: the text may be long, and is said once for each name."""
+    """Assigns all fields at once: the text may be long, and each name would repeat it."""
     by_name: dict[str, list[tuple[Path, Value]]] = {}
     for (name, *rest), value in fields:
         if not rest:
@@ -262,13 +264,14 @@ def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
 
 
 def _object_of(members: Mapping[str, Value]) -> Sql:
-    """What came from a text goes into one as it is: to take it apart by its kinds would be far longer."""
+    """Returns the text of an object. A value that came from a text is used as text: converting it by its kinds would be
+    far longer."""
     texts = {name: value.text for name, value in members.items() if value.text is not None}
     return json_text(fixed_object({**members, **{name: Value({JSON: text}, MISSING) for name, text in texts.items()}}))
 
 
 def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
-    """With the object at the path edited, where there is one."""
+    """Edits the object at the path, where there is one."""
     if not path:
         return edit(text)
     inner = _object_at(text, path[0])
@@ -279,7 +282,7 @@ def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
 
 
 def _object_at(text: Sql, name: str) -> Sql:
-    """NULL where there is no object."""
+    """Returns the object of that name, or NULL where there is none."""
     found = member(Value({JSON: text}, MISSING), name).alts[JSON]
     return case((is_object_text(found), found))
 
@@ -289,7 +292,8 @@ def _without(text: Sql, name: str) -> Sql:
 
 
 def _missing_as_null(value: Value) -> Value:
-    """Null where it was missing: then all NULL says so, and no column need say it."""
+    """Returns the value with null where it was missing. All being NULL means null then, so no column is needed for
+    it."""
     value = replace(value, shaped=None)
     if value.nothing:
         value = replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
@@ -300,7 +304,7 @@ def _missing_as_null(value: Value) -> Value:
 
 
 def _is_known(row: Value, path: Path, scope: Scope, at: ast.Node) -> bool:
-    """Raises UnknownField, unless rows of tomorrow may have such a field."""
+    """Returns whether the row may have such a field. Raises UnknownField, unless later rows may have it."""
     for name in path:
         record = row.record
         if JSON in row.alts:  # only the rows tell which fields they have

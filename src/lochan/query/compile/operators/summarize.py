@@ -1,4 +1,4 @@
-"""count() by key and the like: one row for each group."""
+"""count() by key and similar operators: one row for each group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def aggregate_rows(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
 
 
 def _through(bound: Mapping[int, Value], relation: Relation) -> Mapping[int, Value]:
-    """Parts that have columns already, as columns of what is around these."""
+    """Returns parts that have columns already, as columns of the relation around them."""
     assert isinstance(relation, Picked)
     return {part: map_expressions(value, lambda sql, kind: relation.column(sql)) for part, value in bound.items()}
 
@@ -66,7 +66,7 @@ def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
 
 
 def flatten_key(value: Value) -> Value:
-    """A key without all that is told by columns which are none: how a time was written, in which order fields came."""
+    """Returns a key without information that is not part of the value: the format of a time, the order of fields."""
     value = replace(by_moment(normalize(errors_as_null(value))), text=None, shaped=None)
     record = value.record
     if record is None:
@@ -75,8 +75,8 @@ def flatten_key(value: Value) -> Value:
 
 
 def _group_term(sql: Sql) -> Sql:
-    """A number where a time is made of it, a key where a decimal is: so one is made for each group, and not for each
-    row."""
+    """Returns the number that a time is made of, or the key that a decimal is made of, so that these are made once for
+    each group, and not for each row."""
     return sql.expressions[0] if isinstance(sql, Neutral) and sql.this in _MADE_OF_ONE else sql
 
 
@@ -85,7 +85,7 @@ def _has_ts(scope: Scope) -> bool:
 
 
 def _has_fields(scope: Scope) -> bool:
-    """False: there are no rows yet, and those that come may have any field."""
+    """Returns False if there are no rows yet: rows that come may have any field."""
     return scope.this.record is None or bool(scope.this.record.names)
 
 
@@ -106,7 +106,7 @@ def _aggregate(each: ast.Assigned, scope: Scope, place: Sql | None, *, grouped: 
 
 
 def _free(path: Path, used: set[Path]) -> Path:
-    """`sum`, then `sum_1`, where two would have one name."""
+    """Returns a free name: `sum`, then `sum_1` for a second one."""
     found, count = path, 0
     while found in used:
         count += 1

@@ -1,4 +1,4 @@
-"""yield and over: rows that are other values than before. Of one row all come before those of the next.
+"""yield and over: operators that make other rows. All rows made of one row come before those of the next.
 
 yield a, b      a row for each number in [0, 1]; it is a where the number is 0, b where it is 1
 over a, b       a row for each element of one list: the elements of a, then those of b. Where these are of several
@@ -29,7 +29,7 @@ from lochan.query.dialects.neutral import neutral
 
 
 def yield_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
-    """What is missing is no row."""
+    """Returns the values as rows. A missing value makes no row."""
     if len(values) == 1:
         return _there(replace(rows, this=value_of(values[0], scope), key=None))
     rows, scope = _in_order(rows, scope)
@@ -39,7 +39,8 @@ def yield_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
 
 
 def unnest_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
-    """One row for each element; what is no array is one itself, and what is missing is none."""
+    """Returns one row for each element. A value that is not an array is one row itself, and a missing value makes
+    none."""
     rows, scope = _in_order(rows, scope)
     arms = [arm for each in values for arm in _arms(value_of(each, scope))]
     if not arms:
@@ -54,7 +55,7 @@ def unnest_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
 
 @dataclass(frozen=True)
 class _Arm:
-    """Either an array, typed or of JSON texts, or a value that is none."""
+    """Either an array, typed or of JSON texts, or a value that is not an array."""
 
     itself: Value
     array: Sql | None = None
@@ -80,7 +81,7 @@ def _arms(value: Value) -> list[_Arm]:
 
 
 def _no_array(value: Value) -> Value:
-    """Where it is one: missing."""
+    """Returns the value where it is not an array; it is missing where it is one."""
     alts = {kind: sql for kind, sql in with_null(value).alts.items() if kind != ARRAY}
     if JSON in alts:
         alts[JSON] = case((negate(is_array_text(alts[JSON])), alts[JSON]))
@@ -111,7 +112,7 @@ def _several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
 
 
 def _in_order(rows: Rows, scope: Scope) -> tuple[Rows, Scope]:
-    """With an order that waits carried out first: to sort behind this would mix what one row becomes."""
+    """Applies a waiting order first: sorting afterwards would mix the rows that one row becomes."""
     if not rows.order:
         return rows, scope
     rows, scope = seal_again(rows, scope)
