@@ -1,4 +1,5 @@
-"""The tests that an expression of a query means for its rows, as statistics judge them (`pools/row_tests.py`)."""
+"""The tests that an expression of a query implies for its rows, in the form in which statistics evaluate them
+(`pools/row_tests.py`)."""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ _LAST = chr(0x10FFFF)
 
 
 def of_expression(e: ast.Expr, now: int | None = None) -> Test:
-    """What is known of the rows for which it is true. `now` is when the query began."""
+    """Returns a test that all rows pass for which the expression is true. `now` is when the query began."""
     return _Bounds(now).true(e)
 
 
 def field(e: ast.Expr) -> Path:
-    """The path of a field of the row; empty: it is something else."""
+    """Returns the path of a field of the row, or an empty path for any other expression."""
     match e:
         case ast.Name(name):
             return (name,)
@@ -79,7 +80,7 @@ class _Bounds:
         return ANY_ROW
 
     def false(self, e: ast.Expr) -> Test:
-        """What is known of the rows for which it is false: neither true nor null."""
+        """Returns a test that all rows pass for which the expression is false: neither true nor null."""
         match e:
             case ast.Binary("and", left, right):
                 return _either((self.false(left), self.false(right)))
@@ -132,7 +133,7 @@ class _Bounds:
         return ANY_ROW
 
     def _unequal(self, left: ast.Expr, right: ast.Expr) -> Test:
-        """Where it is false that the one is the other."""
+        """Returns a test of the rows for which it is false that the two are equal."""
         equal = self._compared(left, "==", right)
         return Either((Valued(equal.path), Missing(equal.path))) if isinstance(equal, IsNull) else _unlike(equal)
 
@@ -153,7 +154,8 @@ def _either(tests: tuple[Test, ...]) -> Test:
 
 
 def _like(path: Path, pattern: str) -> tuple[list[Test], bool]:
-    """What a text must be to match, by how it begins; and whether that is all that the pattern asks for."""
+    """Returns tests that a matching text passes, by how it begins, and whether they are all that the pattern
+    demands."""
     if not path:
         return [], False
     begin, rest = _beginning(pattern)
@@ -166,7 +168,7 @@ def _like(path: Path, pattern: str) -> tuple[list[Test], bool]:
 
 
 def _beginning(pattern: str) -> tuple[str, str]:
-    """The letters before the first of % and _, and what is left."""
+    """Returns the letters before the first of % and _, and the rest of the pattern."""
     found, at = "", 0
     while at < len(pattern) and pattern[at] not in "%_":
         at += pattern[at] == "\\"
@@ -176,7 +178,7 @@ def _beginning(pattern: str) -> tuple[str, str]:
 
 
 def _behind(begin: str) -> str:
-    """The least text that is greater than all that begin so; empty: there is none."""
+    """Returns the least text that is greater than all with this beginning, or an empty text if there is none."""
     begin = begin.rstrip(_LAST)
     if not begin:
         return ""
@@ -200,8 +202,8 @@ _MOMENT = re.compile(
 
 
 def constant(e: ast.Expr, now: int | None = None) -> Constant | None:
-    """The value of an expression without fields, if it is known before anything is read: `now() - 1h`, `2 + 3`,
-    `time("2026-11-01")`. Only what every engine computes alike is known here. `now` is when the query began, in
+    """Returns the value of an expression without fields, if it is known before anything is read: `now() - 1h`, `2 + 3`,
+    `time("2026-11-01")`. It computes only what every engine computes alike. `now` is when the query began, in
     microseconds since 1970."""
     found = _fold_constant(e, now)
     return None if found is None or found[0] == DURATION else found

@@ -1,4 +1,4 @@
-"""What a query needs of a lake: to find what its sources name, and to know which of it the user may read."""
+"""What a query needs of a lake: the sources that it names, and which of them the user may read."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Catalog(Protocol):
     async def open_repository(self, name: str) -> OpenRepository: ...
 
     async def journal(self, repository_id: str = ...) -> Journal:
-        """The lake's own, or a repository's."""
+        """Returns the lake's own journal, or that of a repository."""
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
-        """The users that there are, or were at that moment."""
+        """Returns the users that exist now, or existed at that moment."""
 
     async def job_rows(self) -> list[dict[str, Any]]:
-        """The records of jobs, oldest first."""
+        """Returns the records of jobs, the oldest first."""
 
     async def usage_rows(self) -> pa.Table:
-        """The usage log: who read or wrote what."""
+        """Returns the usage log: who read or wrote what."""
 
 
 # ── permissions ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Permits(Protocol):
-    """What the user may read. Each source is checked before anything of it is read and before anything is said about
-    it: a user who may not read a pool does not learn whether it exists."""
+    """What the user may read. Each source is checked before anything of it is read, and before an answer reveals
+    anything about it: a user who may not read a pool does not learn whether it exists."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
         """Returns the repositories that a pattern may match, and that may be suggested for a typo."""
@@ -58,10 +58,10 @@ class Permits(Protocol):
         """Raises unless the user may read every one of these files."""
 
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
-        """Whether the user may read each of these paths."""
+        """Returns for each of these paths whether the user may read it."""
 
     async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
-        """Whether the user may read everything that is or was at this ref."""
+        """Returns whether the user may read everything that is or was at this ref."""
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
         """Returns the repositories whose rows the user may see in this metadata of the lake."""
@@ -69,15 +69,14 @@ class Permits(Protocol):
     async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]: ...
 
     async def audited(self, all: Sequence[Repository]) -> Sequence[Repository]:
-        """Returns the repositories whose events the user may read, and all of whose objects, because events name
-        them."""
+        """Returns the repositories whose events and objects the user may all read, because events name objects."""
 
     async def audits_lake(self) -> bool:
-        """Whether that is so for the whole lake, and its own journal."""
+        """Returns whether the user may do so in the whole lake, and read its own journal."""
 
 
 class Everything:
-    """For a user who has the store itself."""
+    """The permissions of a user who has access to the store itself."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
         return all

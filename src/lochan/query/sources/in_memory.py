@@ -1,5 +1,5 @@
-"""From rows in memory to the columns of their leaves: few rows of any shape as dictionaries, a great many of one shape
-as a table. A time is an `Instant`, or a column of timestamps."""
+"""Converts rows in memory to the columns of their leaves: few rows of any shape from dictionaries, and very many of one
+shape from a table. A time is an `Instant`, or a column of timestamps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _ARROW = {
 
 
 def of_rows(rows: Sequence[Row], scans: Scans, fields: Iterable[str] = ()) -> TableSource:
-    """`fields` are those that a row may have: a query may name them also where no row does."""
+    """Returns a source of these rows. `fields` are those that a row may have: a query may name them even if no row has
+    them."""
     spread = _Spread(len(rows))
     shapes = [spread.add(index, row) for index, row in enumerate(rows)]
     numbers = number_shapes(shapes)
@@ -50,7 +51,7 @@ def of_rows(rows: Sequence[Row], scans: Scans, fields: Iterable[str] = ()) -> Ta
 
 
 def of_table(table: pa.Table, scans: Scans) -> TableSource:
-    """REQUIRES: columns of scalars, timestamps or maps, without a null in them."""
+    """Returns a source of this table. REQUIRES: columns of scalars, timestamps or maps, without a null in them."""
     leaves = {Leaf((field.name,), _kind(field.type)): table[field.name] for field in table.schema}
     shape = Object(tuple((leaf.path[0], f"time:{NATIVE}" if leaf.kind == TIME else leaf.kind) for leaf in leaves))
     known = [_leaf_info(leaf, always=True) for leaf in leaves]
@@ -163,7 +164,8 @@ _ROW = "_row"
 
 
 class TableSource:
-    """Rows come in the order in which they were given. A map is a column of JSON text to a query."""
+    """A source of rows in memory, in the order in which they were given. A query sees a map as a column of JSON
+    text."""
 
     grows = False
     has_body = False

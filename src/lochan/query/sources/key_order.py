@@ -1,5 +1,5 @@
-"""The order of a pool's key, in SQL: by kind first (`pools/kinds.py`), then by value. What is no scalar is ordered
-by its text."""
+"""The order of a pool's key, in SQL: by kind first (`pools/kinds.py`), then by value. Values that are not scalars are
+ordered by their text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _KINDS = frozenset(kind for each in _CLASSES for kind in each)
 
 
 def key_leaves(settings: PoolSettings, known: LookUp, names: Names) -> list[Leaf]:
-    """What the order is made of; for a key that is the whole record nothing, since `whole_row.py` has that."""
+    """Returns the leaves that the order is made of. There are none for a key that is the whole record, which is ordered
+    by its text."""
     found = (
         leaf
         for key in settings.keys
@@ -58,13 +59,13 @@ def order(settings: PoolSettings, known: LookUp, names: Names) -> list[exp.Order
 
 
 def is_composite(settings: PoolSettings, known: LookUp) -> bool:
-    """Whether a part of the key may be an object or a list, or a string that is a time."""
+    """Returns whether a part of the key may be an object or a list, or a string that is a time."""
     every = (each for key in settings.keys if key.path for each in known(key.path))
     return any(each.leaf.kind in COMPOSITE or each.timed for each in every)
 
 
 def has_originals(settings: PoolSettings, known: LookUp) -> bool:
-    """Whether a part of the key may be a time that is more exact than microseconds."""
+    """Returns whether a part of the key may be a time that is more exact than microseconds."""
     return any(each.leaf.kind == ORIGINAL for key in settings.keys if key.path for each in known(key.path))
 
 
@@ -153,7 +154,7 @@ def leaves(known: LookUp, names: Names, above: Path = ()) -> Iterator[Leaf]:
 
 
 def leaves_at(known: LookUp, names: Names, path: Path) -> Iterator[Leaf]:
-    """What there is at a path, and below it."""
+    """Yields the leaves at a path, and below it."""
     for each in known(path):
         yield each.leaf
         if each.leaf.kind == OBJECT:
@@ -161,16 +162,16 @@ def leaves_at(known: LookUp, names: Names, path: Path) -> Iterator[Leaf]:
 
 
 def by_column(each: LeafInfo) -> Sql:
-    """Where a query below has the leaves as columns."""
+    """Returns the leaf's column, for a query over one that has the leaves as columns."""
     return exp.column(each.leaf.column, quoted=True)
 
 
 class Texts:
-    """Texts made of leaves. `read` tells where their values are.
+    """Texts made of leaves. `read` returns the value of a leaf.
 
-    A text is the same wherever the value lies, in structs, in lists or in JSON text: names in order at each level, no
-    spaces, times with six digits behind the second. Only in lists names stay in the order they were written in.
-    """
+    A text is the same wherever the value is stored, in structs, in lists or in JSON text: names in order at each
+    level, no spaces, times with six digits after the second. Only in lists names stay in the order in which they
+    were written."""
 
     def __init__(self, known: LookUp, names: Names, read: Read = by_column) -> None:
         self._known = known
@@ -181,7 +182,8 @@ class Texts:
         return self._of_object(())
 
     def of_key(self, path: Path) -> Sql | None:
-        """NULL in rows that have a scalar there, or nothing. None: all rows are so."""
+        """Returns the text of the key, which is NULL in rows that have a scalar there, or nothing. Returns None if all
+        rows are of that sort."""
         found = [self._value(each) for each in self._known(path) if each.leaf.kind in COMPOSITE]
         return coalesce(*found) if found else None
 
@@ -196,7 +198,7 @@ class Texts:
         return concat(text("{"), joined, text("}"))
 
     def _value(self, each: LeafInfo) -> Sql:
-        """NULL in rows that have something else at its path."""
+        """Returns the text of a value, which is NULL in rows that have another kind at its path."""
         leaf, value = each.leaf, self._read(each)
         match leaf.kind:
             case kind if kind == NULL:
@@ -212,7 +214,7 @@ class Texts:
         return neutral("scalar_json", value, options=(leaf.kind,))
 
     def _time(self, path: Path, value: Sql) -> Sql:
-        """With all the digits that it has."""
+        """Returns the text of a time, with all its digits."""
         original = next((each for each in self._known(path) if each.leaf.kind == ORIGINAL), None)
         if original is None:
             return neutral("strftime", value, options=(f'{_MOMENT}Z"',))

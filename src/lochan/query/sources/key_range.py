@@ -45,8 +45,8 @@ ALL_KEYS = KeyRange()
 
 
 def convert_range(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
-    """With its ends as values of the key's kind, where that is one, and the lesser first: which one a query names first
-    does not matter. Raises Invalid for one that is no such value."""
+    """Returns the range with its ends as values of the key's kind, if the key has a single kind, and the smaller end
+    first: the order in the query does not matter. Raises Invalid for an end that cannot be such a value."""
     path = settings.keys[0].path
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
@@ -67,7 +67,8 @@ def _rising(range: KeyRange) -> KeyRange:
 
 
 def _order(end: tuple[str, Scalar]) -> tuple[int, Any, str]:
-    """What orders ends of all kinds: by kind, then by value, and times by the digits behind their microseconds."""
+    """Returns a key that orders ends of all kinds: by kind, then by value, and times by the digits beyond
+    microseconds."""
     kind, value = end
     return PLACES[kind], value, getattr(value, "finer", "")
 
@@ -127,8 +128,8 @@ def test(
     *,
     timed: bool = False,
 ) -> Sql:
-    """Over the columns of the key's leaves: whether a row lies in the range. `digits` are those of the leaf of decimals
-    at the first field, if it has one; `timed`: strings there may be times."""
+    """Returns a test over the columns of the key's leaves, whether a row is in the range. `digits` are those of the
+    leaf of decimals at the first field, if it has one. With `timed`, strings there may be times."""
     original = next((leaf for leaf in leaves if leaf == Leaf(settings.keys[0].path, ORIGINAL)), None)
     leaves = [leaf for leaf in leaves if leaf.kind not in (NULL, ORIGINAL)]
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]

@@ -1,4 +1,5 @@
-"""What is known of the rows of several forms together: their shapes under one numbering, and the kinds at each path."""
+"""What is known about the rows of several forms together: their shapes under one numbering, and the kinds at each
+path."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ class Knowledge:
         self._texts: set[Path] = set()  # whose lists are given as text, since no one type holds them all
 
     def renumbered(self, form: Form) -> Mapping[int, int]:
-        """Numbers of shapes in the objects of this form that mean another shape elsewhere."""
+        """Returns the numbers of shapes in the objects of this form that stand for another shape elsewhere."""
         return self._renumbered.get(form, {})
 
     @property
     def text_shapes(self) -> set[int]:
-        """The shapes that only rows kept as text have."""
+        """The shapes that only rows stored as text have."""
         texts, others = set[int](), set[int]()
         for form in self.forms:
             here = {self.renumbered(form).get(there, there) for there in form.shapes}
@@ -51,7 +52,7 @@ class Knowledge:
         return list(names)
 
     def place(self, form: Form, leaf: Leaf) -> Place | None:
-        """Where a leaf that is known lies in the files of a form."""
+        """Returns where the files of a form have a leaf that is known."""
         return form.place(leaf, leaf.path in self._texts)
 
     def element(self, leaf: Leaf) -> Type:
@@ -94,7 +95,7 @@ class Knowledge:
         return self._with_decimals(path, found) if JSON in kinds else found
 
     def may_say_times(self, path: Path) -> bool:
-        """Whether strings at this path, which is declared as a time, may be times."""
+        """Returns whether strings at this path, which is declared as a time, may be times."""
         return any(form.may_say_times(path) for form in self.forms)
 
     def _with_decimals(self, path: Path, found: list[LeafInfo]) -> list[LeafInfo]:
@@ -111,7 +112,7 @@ class Knowledge:
 
     def _digits(self, path: Path) -> Digits | None:
         """Returns the digits of the decimals at a path, if every form has its numbers as decimals and one type holds
-        them all. Where there are no numbers it returns no digits; None means that the texts must be read."""
+        them all. If there are no numbers, it returns no digits; None means that the texts must be read."""
         if path not in self._decimals:
             self._decimals[path] = _join_digits(self._columns(path))
         return self._decimals[path]
@@ -123,7 +124,7 @@ class Knowledge:
         return LeafInfo(leaf, always, element, formats, otherwise=there and leaf.kind == NULL)
 
     def _common(self, path: Path, arrays: Iterable[Array]) -> Type | None:
-        """What one typed list can hold; None: there is no such type."""
+        """Returns the element type that one typed list can hold, or None if there is none."""
         of: Type | None = None
         for array in arrays:
             both = unify(of, array.of)

@@ -1,4 +1,4 @@
-"""Which objects of a snapshot a plan reads, and why not the others."""
+"""Selects the objects of a snapshot that a plan reads, with the reasons why the others are left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from lochan.query.sources.key_range import KeyRange
 
 
 class Why:
-    """Why objects were left out. It is computed when it is needed: of a hundred thousand objects few are kept."""
+    """Why objects were left out. The answer is computed only when it is needed, because few of a hundred thousand
+    objects are kept."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[Indices, Indices, str]] = []  # among which, kept, reason
@@ -31,7 +32,7 @@ class Why:
         return kept
 
     def skipped(self, snapshot: Snapshot, read: Indices) -> list[Skipped]:
-        """The objects that are not read, by reason; the first reason counts."""
+        """Returns the objects that are not read, by reason. The first reason counts."""
         seen = np.zeros(snapshot.count, np.bool_)
         seen[read] = True
         found: dict[str, Skipped] = {}
@@ -48,14 +49,14 @@ class Why:
 
 
 def reach_of(range: KeyRange, test: Test, first: int | None, settings: PoolSettings) -> Reach:
-    """What of it the keys alone can tell."""
+    """Returns the part of the selection that the keys alone can decide."""
     found = pruning.within(range.ends(), settings), pruning.key_test(test, settings)
     no_key = range.no_key or pruning.keyless(test, settings)
     return Reach(tuple(each for each in found if each), no_key, first if test is ANY_ROW and range.is_all else None)
 
 
 class Choice:
-    """`kept` are their numbers in the snapshot."""
+    """The selected objects. `kept` are their numbers in the snapshot."""
 
     def __init__(self, snapshot: Snapshot, range: KeyRange, test: Test, first: int | None) -> None:
         self._snapshot = snapshot
@@ -87,7 +88,7 @@ class Choice:
         return by_form(self._snapshot, indices, self._forms)
 
     def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
-        """The cheap tests come first: the key spans of all objects at once, then the statistics of each."""
+        """Applies the cheap tests first: the key spans of all objects at once, then the statistics of each."""
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key or pruning.keyless(test, snapshot.settings):
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)
@@ -114,7 +115,7 @@ class Choice:
 
 
 def by_form(snapshot: Snapshot, indices: Indices, forms: Forms) -> dict[Form, list[int]]:
-    """Decodes the facts of one object for all objects of its form."""
+    """Groups objects by form. It decodes the facts of one object for all objects of its form."""
     found: dict[Form, list[int]] = {}
     for alike in _alike(snapshot, indices):
         form = forms.of(snapshot.facts(int(alike[0])))
@@ -142,8 +143,8 @@ class NumberBounds(NamedTuple):
 
 
 def number_bounds(snapshot: Snapshot, path: Path, kind: str) -> NumberBounds | None:
-    """Returns the bounds of the field's values of that kind, int or float; both are 0 if it has none. None: the bounds
-    are not known."""
+    """Returns the bounds of the field's values of that kind, int or float. Both are 0 if it has none. Returns None if
+    the bounds are not known."""
     ends: list[int | float] = [0]
     for form, indices in by_form(snapshot, snapshot.all, Forms()).items():
         place = form.place(Leaf(path, kind))

@@ -29,8 +29,8 @@ PRESORTED = "presorted"  # said of an order that rows have already if the files 
 
 
 class PoolSource:
-    """`test` and `first` tell what of it matters: rows that pass, and of the whole pool the first so many. What cannot
-    hold such rows is left out before anything is asked."""
+    """A pool at one commit. `test` and `first` define which rows matter: rows that pass, and the first so many of the
+    whole pool. Objects that cannot hold such rows are left out from the start."""
 
     grows = True
 
@@ -50,13 +50,13 @@ class PoolSource:
         self._choice = Choice(snapshot, range, test, first)
         self._scanned: Indices | None = None  # by all that was selected so far
         self.read = self._choice.by_form(self._choice.kept)
-        # Whose fields are all known: of nothing every field would be unknown.
+        # The objects whose fields are all known: with none of them, every field would be unknown.
         self._wide = None if self.read else snapshot
         self.knowledge = Knowledge(self.read or self._choice.forms(snapshot))
 
     def widen(self, all: Snapshot | None = None) -> bool:
-        """Know the fields of all objects, also of those that are not read; `all` has those that the snapshot leaves
-        out. False: it did so already."""
+        """Extends the known fields to those of all objects, including those that are not read; `all` has those that the
+        snapshot leaves out. Returns False if that was already done."""
         whole = all or self.snapshot
         if self._wide is whole or (whole is self.snapshot and len(self._choice.kept) == whole.count):
             return False
@@ -110,7 +110,7 @@ class PoolSource:
         return [each._replace(timed=timed) if each.leaf.kind == STRING else each for each in found]
 
     def members(self, path: Path) -> Sequence[str]:
-        """What the pool declares is there, whether a row has it or not."""
+        """Returns the fields at a path. Fields that the pool declares are included, whether a row has them or not."""
         found = dict.fromkeys(self.knowledge.members(path))
         if not path:
             found.update(dict.fromkeys(each[0] for each in self._declared()))
@@ -144,7 +144,7 @@ class PoolSource:
         return self._around(query, request, keys, terms, one_scan=len(groups) == 1)
 
     def _by_row(self) -> exp.Ordered:
-        """Rows that are text are sorted by that."""
+        """Returns the order by the whole row. Rows that are text are sorted by that."""
         row = whole_row.Texts(self.known, self.members).of_row()
         row = coalesce(_name(BODY_COLUMN), row) if self.has_body else row
         return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
@@ -152,7 +152,7 @@ class PoolSource:
     def _around(
         self, query: exp.Query, request: ScanRequest, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
     ) -> exp.Query:
-        """Only the rows of the range, in order."""
+        """Returns the query for the rows of the range, in order."""
         shown = [_name(name) for name in _names(request.leaves, request)] or [exp.Literal.number(1).as_("_")]
         outer = exp.select(*shown, copy=False).from_(query.subquery("pool", copy=False), copy=False)
         if not self._range.is_all:
@@ -166,7 +166,7 @@ class PoolSource:
         return outer
 
     def _narrowed(self, request: ScanRequest) -> dict[Form, list[int]]:
-        """The objects that may hold rows which pass the plan's own test."""
+        """Returns the objects that may hold rows which pass the plan's own test."""
         test = ANY_ROW if request.test is None else of_sql(request.test)
         kept = self._choice.kept if test is ANY_ROW else self._choice.narrowed(test)
         self._scanned = kept if self._scanned is None else np.union1d(self._scanned, kept)
@@ -199,7 +199,7 @@ class PoolSource:
         return _select(made, _names(leaves, request)).where(exp.false(), copy=False)
 
     def _lies_in_order(self) -> bool:
-        """Whether the rows are in order if the objects are read one after the other."""
+        """Returns whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
         if key_order.is_composite(self._settings, self.known):  # spans tell nothing of where these lie
             return False
@@ -218,7 +218,7 @@ class PoolSource:
 
 
 def union_all(queries: Sequence[exp.Query]) -> exp.Query:
-    """One after the other. Balanced, so that a thousand are ten levels."""
+    """Joins the queries in a balanced tree, so that a thousand are ten levels."""
     if len(queries) == 1:
         return queries[0]
     middle = len(queries) // 2

@@ -1,5 +1,5 @@
-"""From what a query names to Sources: every ref is resolved once, before anything is planned, so that one query sees
-one snapshot of each."""
+"""Resolves the names in a query to Sources. Every ref is resolved once, before anything is planned, so that one query
+sees one snapshot of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.revisions.resolve import ResolvedRef
 
-# Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
+# Reads files of a repository, by a ref and a glob, into data objects of this query alone. It first passes their paths
+# to the check.
 CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
 NoteRead = Callable[[str, str, str], Awaitable[None]]  # of a repository, a ref and a path
 ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]
@@ -52,8 +53,8 @@ class Opening:
         ref: str = "",
         note: NoteRead | None = None,
     ) -> None:
-        """`ref` is where sources are read that name none: as behind an @; empty: their default branches. `note` is
-        called with each source before it is read."""
+        """`ref` is where sources without a ref are read, in the form that follows an @; if it is empty, they are read
+        at their default branches. `note` is called with each source before it is read."""
         self._note = note
         self._read_files = read_files
         self._permits = permits
@@ -69,19 +70,20 @@ class Opening:
         self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # those that are only partly open
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
-        """Raises QueryError for what does not exist. The result knows only the sources of this pipe."""
+        """Opens the sources of the pipe, and returns a function that finds only these. Raises QueryError for a source
+        that does not exist."""
         for each in source_needs(pipe, self._now):
             placed = each._replace(source=at_ref(each.source, self._ref))
             self._sources[id(each.source)] = await self._placed(placed)
         return lambda source: self._sources[id(source)]
 
     async def widen(self) -> bool:
-        """From now on fields are known that only rows have which need not be read: a query may name them, and must not
-        be told that there is no such field. False: there is nothing more to know."""
+        """Adds fields that occur only in rows which need not be read: a query may name them, and must not fail with an
+        unknown field. Returns False if there is nothing to add."""
         return sum([pool.widen(await self.whole(pool)) for pool in self.pools]) > 0
 
     async def whole(self, pool: PoolSource) -> Snapshot:
-        """All of its objects, also those that are not read."""
+        """Returns all objects of the pool, including those that are not read."""
         at = self._reached.get(pool)
         return pool.snapshot if at is None else await self._snapshots.at(*at)
 
@@ -90,7 +92,7 @@ class Opening:
             await repository.close()
 
     async def _placed(self, needs: SourceNeeds) -> Source:
-        """Errors point at the source in the text."""
+        """Opens a source. Errors point at the source in the text."""
         try:
             return await self._source(needs)
         except QueryError:
@@ -116,7 +118,7 @@ class Opening:
         return pool
 
     async def _permitted(self, name: str, source: ast.Source) -> OpenRepository:
-        """Raises NotFound, also if the user may not read what the source names."""
+        """Opens the repository of a source. Raises NotFound, also if the user may not read what the source names."""
         all = await self._catalog.repositories()
         if not any(each.name == name for each in all):
             await self._permits.check_absent(name)
@@ -130,7 +132,7 @@ class Opening:
         return repository
 
     async def _one(self, repository: OpenRepository, needs: SourceNeeds) -> PoolSource:
-        """Only what it wants of the pool is opened."""
+        """Opens only the part of the pool that the query needs."""
         resolved = await self._resolved(repository, at(repository, needs.source.ref))
         settings = settings_of(repository.repository)
         range = _range(needs.source)
@@ -187,7 +189,7 @@ class Opening:
         return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
 
     async def _resolved(self, repository: OpenRepository, ref: str) -> ResolvedRef:
-        """Raises NotFound, with a similar name if the user may see all names."""
+        """Resolves a ref. Raises NotFound, with a similar name if the user may see all names."""
         try:
             found = await repository.resolve(ref)
         except NotFound as error:
@@ -222,7 +224,7 @@ class Opening:
 
 
 def _matching(names: list[str], pattern: str) -> list[str]:
-    """Uses RE2, whose time does not depend on the pattern."""
+    """Returns the names that match. It uses RE2, whose time does not depend on the pattern."""
     column = pa.array(names, pa.string())
     try:
         found: list[str] = column.filter(pc.match_substring_regex(column, pattern)).to_pylist()
@@ -265,14 +267,13 @@ class SourceNeeds(NamedTuple):
 
 
 def source_needs(pipe: ast.Pipe, now: int | None = None) -> Iterator[SourceNeeds]:
-    """Each source of the query, wherever it stands, with what its first operators need of it. So a source can leave out
-    what cannot matter:
+    """Yields each source of the query, at every level, with what its first operators need of it. So a source can leave
+    out what cannot matter:
 
         from logs | status >= 500 | cut host     only objects that may hold such a status
         from logs | head 5                       only objects that may hold one of the first five rows
 
-    `now` is when the query began, in microseconds since 1970.
-    """
+    `now` is when the query began, in microseconds since 1970."""
     for node in _pipes(pipe):
         operators = node.operators
         if operators and isinstance(operators[0], ast.From):

@@ -1,5 +1,5 @@
-"""The files and tables that a plan reads. In the plan's SQL each is a table with a name of its own; the engine that
-runs it says what lies behind: DuckDB puts `read_parquet([…])` in its place, Spark a view.
+"""The files and tables that a plan reads. In the plan's SQL each is a table with a name of its own, which the engine
+replaces: DuckDB by `read_parquet([…])`, Spark by a view.
 
     scan 1    files of data objects: every column by its name; one that a file lacks is NULL in its rows
     rows 1    an Arrow table in memory
@@ -50,15 +50,14 @@ def table(name: str) -> exp.Table:
 # ── forms that one scan can read ─────────────────────────────────────────────────────────────────────────────────────
 
 
-# The columns that the plan reads decide, not all columns there are: a thousand schemas that agree on two fields are one
-# scan of these.
+# Only the columns that the plan reads decide: a thousand schemas that agree on two fields are one scan of these.
 Places = dict[Leaf, Place | None]
 Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds
 Path = tuple[str, ...]  # a column, and the members of its structs
 
 
 class ScanPart(NamedTuple):
-    """A form, as one plan sees it."""
+    """A form as one plan sees it."""
 
     form: Form
     places: Places
@@ -75,18 +74,18 @@ class ScanGroup(NamedTuple):
 
     @property
     def with_gaps(self) -> set[str]:
-        """The columns that are read in part, and have a gap there."""
+        """The columns that are read in part, and have a gap in that part."""
         paths = (path for place in self.places.values() if place for path in place.paths)
         return {path[0] for path in paths if any(path[:depth] in self.gaps for depth in range(2, len(path)))}
 
     @property
     def body(self) -> bool:
-        """Whether some of its files keep rows as text."""
+        """Whether some of its files store rows as text."""
         return any(form.body for form in self.forms)
 
 
 def group_parts(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]:
-    """`body`: the rows' texts are asked for too, where there are any."""
+    """Groups parts that one scan can read. With `body`, the texts of rows are read too, where there are any."""
     roots = {BODY_COLUMN} if body else set()
     places = (place for part in parts for place in part.places.values() if place)
     roots |= {column.lower() for place in places for column in place.columns}

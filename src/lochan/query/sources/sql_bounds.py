@@ -1,4 +1,4 @@
-"""Bounds read off a test in SQL over a source's leaves, as a plan tells it: see `bounds.py`."""
+"""Bounds of a test in SQL over a source's leaves, as a plan has it: see `bounds.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def of_sql(test: exp.Expr) -> Test:
-    """What is known of the rows for which it is true."""
+    """Returns a test that all rows pass for which the SQL test is true."""
     match test:
         case exp.Paren():
             return of_sql(test.this)
@@ -55,7 +55,7 @@ def _one_of(test: exp.In) -> Test:
 
 
 def _leaf(column: exp.Expr) -> Leaf:
-    """Back from its column; of something else, a leaf that is of no kind."""
+    """Returns the leaf of a column. For any other expression it returns a leaf without a kind."""
     if isinstance(column, exp.Paren):
         return _leaf(column.this)
     if isinstance(column, exp.Cast):  # to its own type, as columns of a UNION are

@@ -1,4 +1,5 @@
-"""The SQL of a leaf, from where its values lie. Neutral: `query/dialects` writes it for an engine."""
+"""The SQL of a leaf, by the place where its values are stored. It is neutral: `query/dialects` renders it for an
+engine."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from lochan.query.dialects.neutral import neutral
 
 
 def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
-    """`table` is the name of the scan, `element` what the elements of an array are over all of the source, or the type
-    that holds all decimals."""
+    """Returns the SQL of the leaf. `table` is the name of the scan; `element` is the element type of an array over all
+    of the source, or the type that holds all decimals."""
     if place.by_value:
         found = json_by_kind(_text(place, table, exact=True)).alts
         return coalesce(found[DECIMAL], found[JSON]) if leaf.kind == JSON else found[leaf.kind]
@@ -33,7 +34,7 @@ def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
 
 
 def absent(leaf: Leaf, element: Type) -> Sql:
-    """NULL, of the type that the leaf has where it is."""
+    """Returns NULL, of the type that the leaf has elsewhere."""
     kind = STRING if leaf.kind == ORIGINAL else leaf.kind
     return null_of(kind, element if kind in (ARRAY, DECIMAL) else None)
 
@@ -45,7 +46,7 @@ def shape_in(ids: Iterable[int]) -> Sql:
 
 
 def column(path: Sequence[str], table: str) -> Sql:
-    """With the table before it, if that has a name: a struct's could be read as a table's."""
+    """Returns the column, after the name of its table if that has one: a struct's name could be read as a table's."""
     found: Sql = exp.column(path[0], (table or None) if len(path) > 1 else None, quoted=True)
     for name in path[1:]:
         found = exp.Dot(this=found, expression=exp.to_identifier(name, quoted=True))
@@ -53,7 +54,7 @@ def column(path: Sequence[str], table: str) -> Sql:
 
 
 def _is_there(place: Place, table: str) -> Sql:
-    """By the shape, and by the columns where the shape does not decide."""
+    """Tests whether the leaf exists, by the shape, and by the columns where the shape does not decide."""
     by_shape = place.ids.difference(*place.null_marks.values())
     tests = [shape_in(by_shape)] if by_shape else []
     for marks, ids in place.null_marks.items():
@@ -81,7 +82,7 @@ def _read(place: Place, leaf: Leaf, table: str) -> Sql:
 
 
 def _of_kind(json: Sql, kind: str) -> Sql:
-    """What a JSON text says, known to be of this kind."""
+    """Returns the value of a JSON text that is known to be of this kind."""
     match kind:
         case "bool":
             return eq(json, text("true"))
@@ -95,6 +96,6 @@ def _of_kind(json: Sql, kind: str) -> Sql:
 
 
 def _text(place: Place, table: str, *, exact: bool = False) -> Sql:
-    """`exact`: it may be a number of more digits than an engine reads."""
+    """Returns the JSON text. With `exact`, it may be a number of more digits than an engine reads."""
     found = column(place.column, table)
     return neutral("json_exact" if exact else "json_get", found, options=place.inside) if place.inside else found

@@ -1,4 +1,4 @@
-"""Metadata as sources: what a lake, a pool or a repository knows of itself, in rows.
+"""Metadata as sources: rows about a lake, a pool or a repository.
 
 open         which of them a source names
 lake         pools, repositories, branches, tags, users, jobs, joblog, plans, usage, lineage

@@ -4,7 +4,7 @@
     the journals    what commands, Python, Spark and upkeep changed; and sign-ins. What a request to a server changed
                     has the row of the request
 
-Nobody sees a repository's rows who may not read all of it, because rows name objects.
+Only a user who may read all of a repository sees its rows, because rows name objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SKEW_US = 3_600_000_000  # clocks of writers differ: a record may be older than
 
 
 async def audit_table(catalog: Catalog, rows: pa.Table, since: int, permits: Permits) -> pa.Table:
-    """Oldest first; `rows` are those of the usage log."""
+    """Returns the audit rows, the oldest first. `rows` are those of the usage log."""
     repositories = await permits.audited(await catalog.repositories())
     found = _of_usage(rows)
     tables = [found]
@@ -50,7 +50,8 @@ async def audit_table(catalog: Catalog, rows: pa.Table, since: int, permits: Per
 
 
 def _of_repository(rows: pa.Table, repository: Repository) -> pa.Table:
-    """Since it was made: another one may have had its name before, and other readers."""
+    """Returns the rows of the repository since it was created: another one may have had its name before, with other
+    readers."""
     since = pc.greater_equal(rows["time"].cast(pa.int64()), repository.created)
     return rows.filter(pc.and_(pc.equal(rows["repository"], repository.name), since))
 
@@ -79,7 +80,8 @@ async def _changes(journal: Journal, name: str, since: int) -> pa.Table:
 
 
 async def _begin(journal: Journal, since: int) -> int:
-    """After which record: the last so many are enough, or four times as many, until the first of them is older."""
+    """Returns the record to start after. It tries the last records, then four times as many, until the first of them is
+    older."""
     number, count = (await journal.fresh()).number, _FIRST_RECORDS
     while since and count < number:
         first = await anext(journal.records(number - count), None)

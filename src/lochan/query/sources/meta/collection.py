@@ -1,4 +1,5 @@
-"""`p:plans`, `p:planned`, `p:unreferenced`: garbage collection, what its plans listed, and what nothing names now."""
+"""`p:plans`, `p:planned`, `p:unreferenced`: garbage collection, the files that its plans listed, and the files that
+nothing names now."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _STATES = {"reported": "swept"}  # what an event calls them, and what people do
 
 
 async def plan_rows(repository: OpenRepository) -> list[dict[str, Any]]:
-    """Oldest first."""
+    """Returns the plans, the oldest first."""
     found: dict[int, dict[str, Any]] = {}
     for number, time, user, type, payload in await _events(repository):
         if type == "planned":
@@ -55,7 +56,7 @@ async def plan_rows(repository: OpenRepository) -> list[dict[str, Any]]:
 
 
 async def planned_rows(repository: OpenRepository) -> MetaRows:
-    """What each plan listed, by the number of the plan."""
+    """Returns the files that each plan listed, with the number of the plan."""
     tables = []
     for number, _, _, type, payload in await _events(repository):
         if type == "planned":
@@ -67,7 +68,8 @@ async def planned_rows(repository: OpenRepository) -> MetaRows:
 
 
 async def unreferenced_rows(repository: OpenRepository) -> MetaRows:
-    """What nothing names at this moment, the largest first; also what somebody writes just now and will name."""
+    """Returns the files that nothing names at this moment, the largest first. They include files that are being written
+    and will be named later."""
     found = await dead_table(repository, await preview_look(repository, CollectionLimits(grace_s=0)))
     table = found.sort_by([("size", "descending"), ("path", "ascending")])
     return MetaRows(_FILE_FIELDS, table=table) if len(table) else MetaRows(_FILE_FIELDS)

@@ -1,5 +1,5 @@
-"""What a commit holds: `p@c:objects` and `p@c:partitions` of a pool; `r@c:entries` and `r@c:ranges` of a repository,
-and `r@b:staged` of a branch."""
+"""The contents of a commit: `p@c:objects` and `p@c:partitions` of a pool; `r@c:entries` and `r@c:ranges` of a
+repository, and `r@b:staged` of a branch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")
 
 
 def object_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
-    """In the order of the key."""
+    """Returns the objects in the order of the key."""
     indices = kept.tolist()
     found = zip(snapshot.objects(indices), map(snapshot.facts, indices), strict=True)
     return MetaRows(_OBJECT_FIELDS, [_object(object, facts, snapshot.settings) for object, facts in found])
@@ -57,7 +57,7 @@ def _column(column: ColumnFacts) -> dict[str, Any]:
 
 
 def partition_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
-    """Maximal groups of objects whose spans overlap, in the order of the key."""
+    """Returns the maximal groups of objects whose spans overlap, in the order of the key."""
     found = partitions(snapshot.spans.take(pa.array(kept)), snapshot.settings)
     return MetaRows(_PARTITION_FIELDS, [_partition(each, snapshot.settings) for each in found])
 
@@ -73,8 +73,8 @@ def _partition(partition: Partition, settings: PoolSettings) -> dict[str, Any]:
 
 
 def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
-    """`min` is the smaller end, in whatever order the pool keeps its rows. Left out where no row has the key, or where
-    the span is one around keys of many kinds."""
+    """Returns the ends of a span. `min` is the smaller end, in whatever order the pool keeps its rows. They are left
+    out if no row has the key, or if the span covers keys of several kinds."""
     if not low:
         return {}
     ends = zip(("min", "max"), keys.ends(Span(low, high), settings), strict=True)
@@ -82,7 +82,7 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
 
 
 def show_key(values: list[Any]) -> Any:
-    """The value of a key of one part; of several a list, in which times are texts."""
+    """Returns the value of a key of one part. For several parts it returns a list, in which times are texts."""
     if len(values) == 1:
         [value] = values
         return Instant(micros_of(value)) if isinstance(value, datetime) else value
@@ -102,7 +102,7 @@ _STAGED_FIELDS = ("path", "change", "before", "size")
 
 
 async def entry_rows(tree: Tree, places: BlockPlaces) -> MetaRows:
-    """In the order of the paths. `address` is where the first block of the bytes lies now."""
+    """Returns the entries in the order of their paths. `address` is where the first block of the bytes is now."""
     placed = [await places.place_table(pa.Table.from_batches([batch])) async for batch in tree.scan()]
     columns = [_entries(batch) for table in placed for batch in table.to_batches()]
     return MetaRows(_ENTRY_FIELDS, table=pa.concat_tables(columns)) if columns else MetaRows(_ENTRY_FIELDS)
@@ -143,7 +143,7 @@ def range_rows(tree: Tree) -> MetaRows:
 
 
 async def staged_rows(repository: OpenRepository, branch: str) -> MetaRows:
-    """What a commit of the branch would change now."""
+    """Returns what a commit of the branch would change now."""
     table = await staged_table(repository, branch, "")
     table = table.rename_columns(_STAGED_FIELDS)
     return MetaRows(_STAGED_FIELDS, table=table) if len(table) else MetaRows(_STAGED_FIELDS)

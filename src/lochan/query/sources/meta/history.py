@@ -30,7 +30,7 @@ _LOG_FIELDS = ("number", "time", "user", "ref", "kind", "action", "before", "aft
 _EVENT_FIELDS = ("number", "index", "time", "user", "author", "client", "source", "type", "payload")
 
 
-# What of an event's payload names objects, or the files of some.
+# The fields of an event's payload that name objects, or their files.
 ABOUT_OBJECTS = frozenset(
     (
         *("puts", "deletes", "runs", "leftovers", "inputs", "outputs", "spans", "over", "path", "address", "blocks"),
@@ -59,7 +59,7 @@ def _commit(refs: Refs, id: str) -> dict[str, Any]:
 
 
 async def journal_rows(journal: Journal) -> MetaRows:
-    """Every event, oldest first."""
+    """Returns every event, the oldest first."""
     rows = []
     async for sealed in journal.records():
         for line in lines(sealed):
@@ -81,8 +81,8 @@ def _line(line: EventLine) -> dict[str, Any]:
 
 
 async def branchlog_rows(journal: Journal) -> MetaRows:
-    """Every move of every branch and tag, oldest first: the journal's events played once more, and the refs compared
-    before and after each record."""
+    """Returns every move of every branch and tag, the oldest first. It replays the journal's events, and compares the
+    refs before and after each record."""
     state = await state_at(journal, (Refs,), -1)
     rows = []
     heads: dict[tuple[str, str], str] = {}
@@ -126,7 +126,8 @@ def _action(before: str | None, after: str | None, events: list[EventLine], name
 
 
 async def state_at(journal: Journal, parts: tuple[type[StatePart], ...], time: int) -> State:
-    """With every record up to the first one that is of a later time. Clocks differ: the records' own order counts."""
+    """Returns the state after every record up to the first one with a later time. Clocks differ, so the records' own
+    order counts."""
     state = Schema(*parts).empty(journal.journal)
     async for sealed in journal.records():
         if sealed.record.time > time:
@@ -145,7 +146,7 @@ _CHANGE_FIELDS = ("commit", "date", "change", "id", "path", "size")
 
 
 async def log_rows(repository: OpenRepository, ref: str) -> MetaRows:
-    """Newest first."""
+    """Returns the commits, the newest first."""
     return MetaRows(_COMMIT_FIELDS, [_commit_row(id, commit) async for id, commit in history(repository, ref)])
 
 
@@ -163,7 +164,7 @@ def _commit_row(id: str, commit: Commit) -> dict[str, Any]:
 
 
 async def raw_log_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
-    """Every commit, and behind it every object that it added or removed; oldest first."""
+    """Returns every commit, followed by every object that it added or removed, the oldest first."""
     rows: list[dict[str, Any]] = []
     for id, commit in reversed([found async for found in history(repository, ref)]):
         rows.append({"action": "commit", **_commit_row(id, commit)})
@@ -173,7 +174,7 @@ async def raw_log_rows(repository: OpenRepository, ref: str, readable: Readable 
 
 
 async def change_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
-    """What each commit added and removed against its first parent, newest first."""
+    """Returns what each commit added and removed against its first parent, the newest first."""
     rows = []
     async for id, commit in history(repository, ref):
         async for change in _changes(repository, commit, readable):
@@ -210,7 +211,7 @@ def _sizes(table: pa.Table, side: str) -> list[int | None]:
 
 
 def _objects(table: pa.Table) -> list[dict[str, Any]]:
-    """Data objects by their id, with how many rows they have."""
+    """Returns data objects by their id, with the number of their rows."""
     found = []
     for side, change in (("left", REMOVED), ("right", ADDED)):
         there = table.filter(pc.is_valid(table[side]))

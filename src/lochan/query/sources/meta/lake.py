@@ -31,7 +31,7 @@ _JOB_FIELDS = ("repository", "id", "kind", "branch", "path", "expires")
 
 
 async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permits = EVERYTHING) -> MetaRows:
-    """`time`: as they were at that moment, in microseconds since 1970."""
+    """Returns the metadata. With `time`, it is as of that moment, in microseconds since 1970."""
     if meta == "users":
         return MetaRows(_USER_FIELDS, await permits.shown_users(await catalog.user_rows(time)))
     if meta == "audit":
@@ -112,7 +112,7 @@ async def _tags(catalog: Catalog, repository: Repository, time: int | None) -> l
 
 
 async def _jobs(catalog: Catalog, repository: Repository, time: int | None) -> list[dict[str, Any]]:
-    """What somebody holds open: uploads, address tokens and jobs, whose files no garbage collection takes."""
+    """Returns what is held open: uploads, address tokens and jobs, whose files garbage collection does not delete."""
     refs = await refs_of(await catalog.journal(repository.id), time)
     return [
         {
@@ -141,7 +141,7 @@ async def _plans(catalog: Catalog, found: Sequence[Repository]) -> MetaRows:
 
 
 async def _joblog(catalog: Catalog, found: Sequence[Repository], permits: Permits) -> MetaRows:
-    """Who may not read everything sees the jobs of repositories whose events they may see."""
+    """Returns the jobs. A user who may not read everything sees the jobs of repositories whose events they may see."""
     rows = await catalog.job_rows()
     if permits is not EVERYTHING:
         names = {each.name for each in found}
@@ -150,14 +150,14 @@ async def _joblog(catalog: Catalog, found: Sequence[Repository], permits: Permit
 
 
 def _about(text: str) -> set[str]:
-    """The repositories that a job names: `logs@main`, `shop/a.csv`."""
+    """Returns the repositories that a job names, as in `logs@main` or `shop/a.csv`."""
     return {re.split(r"[@/:]", word, maxsplit=1)[0] for word in text.replace(",", " ").split()} or {""}
 
 
 async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None, permits: Permits) -> MetaRows:
-    """Uses alone: calls about no repository, and those of strangers, are in `:audit`. Who may not read everything sees
-    the rows of repositories whose events they may see, and of these the paths that they may read. Repositories are
-    known by the names that they have now."""
+    """Returns only uses: calls about no repository, and those that were not let in, are in `:audit`. A user who may not
+    read everything sees the rows of repositories whose events they may see, and of these only the paths that they may
+    read. Repositories are identified by their current names."""
     if time is not None:
         raise Invalid("the usage log is read as it is now", hint="filter by time: where time < 2026-11-01")
     table = await catalog.usage_rows()

@@ -1,4 +1,4 @@
-"""`:lineage`, `p@c:lineage`: which commits came from which inputs, and which program made them."""
+"""`:lineage`, `p@c:lineage`: the inputs of each commit, and the program that made it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ORIGINS = {name: name.removeprefix(PREFIX) for name in ORIGINS}
 
 
 async def lineage_rows(repository: OpenRepository, ref: str) -> MetaRows:
-    """Newest first: a row for each input of a commit, and one for a commit without any that says who made it."""
+    """Returns a row for each input of a commit, the newest commit first. A commit without inputs has one row, with the
+    program that made it."""
     return MetaRows(FIELDS, [row async for row in _rows(history(repository, ref))])
 
 

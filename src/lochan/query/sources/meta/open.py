@@ -1,4 +1,4 @@
-"""Which metadata a source names."""
+"""Opens the metadata that a source names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def rows_of(
     now: int,
     permits: Permits = EVERYTHING,
 ) -> MetaRows:
-    """`test` is what objects are pruned by, where the source is tapped."""
+    """Returns the rows. `test` is used to prune objects, where the source is tapped."""
     about = repository.repository
     if source.meta in _OF_POOLS and about.kind != POOL:
         raise Invalid(f"`{about.name}` is a repository of files, which has no {source.meta}", hint="see :entries")
@@ -89,7 +89,7 @@ async def rows_of(
 
 
 async def _visible_rows(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
-    """The rows whose paths the user may read."""
+    """Returns the rows whose paths the user may read."""
     if found.table is None or permits is EVERYTHING:
         return found
     paths = found.table["path"].combine_chunks()
@@ -98,7 +98,8 @@ async def _visible_rows(found: MetaRows, repository: OpenRepository, ref: str, p
 
 
 def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
-    """None: everything is. A pool's objects have no paths of their own, and are read as a whole."""
+    """Returns a function that tells for paths whether they may be read, or None if all may. A pool's objects have no
+    paths of their own, and are read as a whole."""
     if permits is EVERYTHING:
         return None
     if repository.repository.kind == POOL:
@@ -112,7 +113,7 @@ def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_hist
 
 
 async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, permits: Permits) -> MetaRows:
-    """Only ranges whose ends may be read, since their paths are shown."""
+    """Returns only ranges whose ends may be read, since their paths are shown."""
     found = of_files.range_rows(await repository.tree(resolved.commit))
     if permits is EVERYTHING or not found.rows:
         return found
@@ -124,7 +125,7 @@ async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, p
 
 
 async def _without_paths(found: MetaRows, repository: OpenRepository, permits: Permits) -> MetaRows:
-    """Events of a branch that the user may read only in part do not name their objects."""
+    """Removes the objects' names from events of a branch that the user may read only in part."""
     all_read: dict[str, bool] = {}
     rows = []
     for row in found.rows:
@@ -160,7 +161,7 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
 
 
 async def _collection(repository: OpenRepository, meta: str) -> MetaRows:
-    """Imported when it is asked for: a small query should not pay for garbage collection."""
+    """Returns rows about garbage collection. Its code is imported here, so that a small query does not pay for it."""
     from lochan.query.sources.meta import collection
 
     match meta:
@@ -172,7 +173,7 @@ async def _collection(repository: OpenRepository, meta: str) -> MetaRows:
 
 
 def at_ref(source: ast.Source, ref: str) -> ast.Source:
-    """At this ref, if the source names none itself and can have one."""
+    """Returns the source at this ref, if it names none itself and can have one."""
     is_time = ref.startswith("{")
     only_times = source.name is None or source.meta in _OF_NO_COMMIT
     if source.ref or not ref or (only_times and not is_time) or (source.meta == "staged" and is_time):
@@ -181,13 +182,13 @@ def at_ref(source: ast.Source, ref: str) -> ast.Source:
 
 
 def at(repository: OpenRepository, ref: str) -> str:
-    """The default branch if the ref is empty."""
+    """Returns the ref, or the default branch if it is empty."""
     default = repository.repository.default_branch
     return f"{default}@{ref}" if ref.startswith("{") else ref or default
 
 
 def moment(ref: str, now: int) -> int:
-    """The time in `{…}`, in microseconds since 1970."""
+    """Returns the time in `{…}`, in microseconds since 1970."""
     expression = parse_ref(f"main@{ref}")
     return now - expression.ago if expression.ago is not None else expression.time or 0
 

@@ -1,9 +1,8 @@
-"""`p@c:sizes` and `p@c:growth`: how much there is below each prefix at every commit of a branch, and how much each
-commit added and removed.
+"""`p@c:sizes` and `p@c:growth`: the sizes below each prefix at every commit of a branch, and how much each commit added
+and removed.
 
-Commits share most of their ranges. The totals of a range are made once and kept by its id, which stands for its
-content; from commit to commit only the ranges that came or went are added or taken away.
-"""
+Commits share most of their ranges. The totals of a range are computed once and cached by its id, which stands for its
+content. From commit to commit only the ranges that came or went are added or subtracted."""
 
 from __future__ import annotations
 
@@ -41,7 +40,8 @@ _known: BoundedCache[str, Totals] = BoundedCache(200_000)  # by a range's id; we
 
 
 async def size_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
-    """Newest commit first. Depth 0 is everything, depth 1 the first folder of a path, and so on."""
+    """Returns the sizes, the newest commit first. Depth 0 is everything, depth 1 the first folder of a path, and so
+    on."""
     rows: list[dict[str, Any]] = []
     sums: dict[tuple[int, str], list[int]] = {}
     before: dict[str, RangeRef] = {}
@@ -72,7 +72,8 @@ async def size_rows(repository: OpenRepository, ref: str, readable: Readable | N
 
 
 async def growth_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
-    """Newest first. `objects` and `bytes` are what the commit has in all, for a user who may read all of it."""
+    """Returns the growth, the newest commit first. `objects` and `bytes` are the totals of the commit, for a user who
+    may read all of it."""
     rows: list[dict[str, Any]] = []
     after: tuple[str, Commit, Tree] | None = None
     async for found in _trees(repository, ref):
@@ -113,7 +114,8 @@ async def _growth(
 
 
 async def _trees(repository: OpenRepository, ref: str) -> AsyncIterator[tuple[str, Commit, Tree]]:
-    """Along first parents, newest first. Commits that have expired are left out: nobody can read their trees."""
+    """Yields commits along first parents, the newest first. Expired commits are left out, because their trees can no
+    longer be read."""
     refs, _ = await repository.refs()
     async for id, commit in history(repository, ref, _FIRST_PARENTS):
         if refs.collection.has_expired(id):
