@@ -1,4 +1,4 @@
-"""Aggregates of SQL, each by what the pipe language has for it."""
+"""Aggregates of SQL, computed by those of the pipe language."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _aliases(scope: SqlScope) -> set[str]:
 
 
 def _around(scope: SqlScope) -> set[str]:
-    """The aliases of the outer queries; inner ones do not matter."""
+    """Returns the aliases of the outer queries; inner ones do not matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 
@@ -91,7 +91,7 @@ def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:
 
 
 def _check_overflow(value: Value) -> Value:
-    """A sum of more than 64 bits stays an error, so that it is noticed."""
+    """Keeps the error of a sum of more than 64 bits, so that it is noticed."""
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
 
 
@@ -145,7 +145,8 @@ def _join_texts(call: exp.Expr, over: WindowOver) -> Value:
 
 
 def _list(argument: exp.Expr, call: exp.Expr, over: WindowOver) -> tuple[Value, Sql]:
-    """In the given order; else by the values themselves, so that every engine gives the same."""
+    """Collects values in the given order, or else in the order of the values themselves, so that every engine returns
+    the same list."""
     ordered = argument if isinstance(argument, exp.Order) else None
     of = argument.this if ordered is not None else argument
     if of is None:
@@ -164,7 +165,7 @@ def _list(argument: exp.Expr, call: exp.Expr, over: WindowOver) -> tuple[Value, 
 
 
 def _at_end(name: str) -> Callable[[exp.Expr, WindowOver], Value]:
-    """ARG_MAX(value, by)"""
+    """Compiles ARG_MAX(value, by) and similar functions."""
 
     def handler(call: exp.Expr, over: WindowOver) -> Value:
         value, by = over.value(call.this), over.value(call.expression)

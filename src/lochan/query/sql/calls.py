@@ -1,4 +1,4 @@
-"""The functions of SQL that can be called, each by what the pipe language has for it. All others are refused."""
+"""The functions of SQL that can be called, computed by those of the pipe language. All others are refused."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def call_value(node: exp.Expr, scope: SqlScope) -> Value:
 
 
 def names() -> list[str]:
-    """As a user writes them."""
+    """Returns the names of all functions, as a user writes them."""
     return sorted({*SHOWN, *BY_NAME, *(name for name, _ in AGGREGATES.values())})
 
 
 def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope) -> Value:
-    """What the pipe language's function gives for these."""
+    """Returns the result of the pipe language's function for these values."""
     signature = FUNCTIONS_OF_PIPES[name]
     if len(values) < signature.least or (signature.most is not None and len(values) > signature.most):
         raise scope.refused(node, f"this is called with {len(values)} arguments", f"as in {signature.shown}")
@@ -68,7 +68,7 @@ def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope)
 
 @dataclass(frozen=True)
 class Plain:
-    """The node's arguments under these keys, in this order, are those of the pipe language's function."""
+    """A function that passes the node's arguments under these keys, in this order, to the pipe language's function."""
 
     name: str
     keys: tuple[str, ...] = ("this",)
@@ -89,7 +89,7 @@ def _anonymous(name: str) -> Handler:
 
 
 def _substring(node: exp.Substring, scope: SqlScope) -> Value:
-    """SQL counts from 1."""
+    """Compiles SUBSTRING, whose positions count from 1."""
     start = value_of(node.args["start"], scope).constant
     if not isinstance(start, int) or start < 1:
         raise scope.refused(node, "SUBSTRING takes a constant position, counted from 1")
@@ -161,7 +161,7 @@ def _begins(node: exp.StartsWith | exp.EndsWith, scope: SqlScope) -> Value:
 
 
 def _concat(node: exp.Concat, scope: SqlScope) -> Value:
-    """NULLs are passed over, as DuckDB's CONCAT does."""
+    """Compiles CONCAT, which skips NULLs, as DuckDB does."""
     from lochan.query.compile.sql import concat as joined
     from lochan.query.sql.expressions import _text
 
@@ -188,7 +188,7 @@ def _date_trunc(node: exp.Expr, scope: SqlScope) -> Value:
 
 
 def _time_bucket(node: exp.Expr, scope: SqlScope) -> Value:
-    """TIME_BUCKET(width, time)."""
+    """Compiles TIME_BUCKET(width, time)."""
     arguments = [value_of(each, scope) for each in _arguments(node)]
     width = next((each for each in arguments if DURATION in each.alts), None)
     rest = [each for each in arguments if each is not width]
@@ -237,7 +237,7 @@ def _now(node: exp.Expr, scope: SqlScope) -> Value:
 
 
 def _time(value: Value) -> Value:
-    """A text that the query says may be meant as a time."""
+    """Returns a text literal that denotes a time as that time; other values stay unchanged."""
     micros = time_of(value.constant) if isinstance(value.constant, str) else None
     return value if micros is None else literal(TIME, micros)
 
@@ -251,7 +251,7 @@ _PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H", "MINUTE": "%M"
 
 
 def _cast(node: exp.Cast | exp.TryCast, scope: SqlScope) -> Value:
-    """What cannot be cast is NULL, never an error."""
+    """Compiles a cast. A value that cannot be cast is NULL, never an error."""
     value, to = value_of(node.this, scope), node.to
     name = _cast_name(to)
     if name is None:
@@ -285,7 +285,7 @@ def _cast_name(to: exp.DataType) -> str | None:
 
 
 def _extreme(op: str) -> Handler:
-    """GREATEST and LEAST pass NULLs over."""
+    """Compiles GREATEST and LEAST, which skip NULLs."""
 
     def handler(node: exp.Expr, scope: SqlScope) -> Value:
         from lochan.query.compile.logic import any_of, negate

@@ -1,7 +1,6 @@
 """Comparisons as SQL has them: NULL where one side is. Values of different kinds are unequal, and never an error.
 
-A text that denotes a time counts as one where it is compared with times, for SQL has no other way to write them.
-"""
+A text that denotes a time counts as one where it is compared with times, because SQL has no other way to write them."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ def compare(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:
 
 
 def same(left: Value, right: Value) -> Sql:
-    """IS NOT DISTINCT FROM: never NULL."""
+    """Compiles IS NOT DISTINCT FROM, which is never NULL."""
     neither = all_of([negate(has_value(left)), negate(has_value(right))])
     return any_of([neither, surely(compare("==", left, right, sure=True))])
 
 
 def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
-    """`IN (…)` for values of one kind, which engines look up at once."""
+    """Compiles `IN (…)`. For values of one kind it stays an IN, which engines look up at once."""
     kind = next(iter(value.alts), "")
     plain = len(value.alts) == 1 and kind in (INT, STRING) and not isinstance(value.alts[kind], exp.Case)
     if plain and all(item.constant is not None and set(item.alts) == {kind} for item in items):
@@ -45,17 +44,18 @@ def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
 
 
 def _alike(left: Value, right: Value) -> bool:
-    """Tells whether both values have the same single kind: then the engine's own comparison has all three outcomes."""
+    """Returns whether both values have the same single kind: then the engine's own comparison has all three
+    outcomes."""
     return len(left.alts) == 1 and left.kinds == right.kinds and left.kinds <= set(SIMPLE)
 
 
 def _unlike_null(value: Value) -> Value:
-    """In SQL no NULL equals another, as with what is missing in the pipe language."""
+    """Makes NULLs unequal to each other, as missing values are in the pipe language."""
     return replace(value, nothing=MISSING) if value.nothing else value
 
 
 def _where_both(test: Sql, left: Value, right: Value) -> Sql:
-    """NULL where one of them is."""
+    """Returns the test, with NULL where one of the values is NULL."""
     both = all_of([has_value(left), has_value(right)])
     if both == FALSE:
         return exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))

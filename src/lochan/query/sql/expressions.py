@@ -37,7 +37,7 @@ _DIGITS_MAX = 400  # of a number that a query says
 
 
 def value_of(node: exp.Expr, scope: SqlScope) -> Value:
-    """Raises QueryError for whatever is not known here."""
+    """Returns the value of an expression. Raises QueryError for anything that is not supported."""
     checkpoint()
     handler = _HANDLERS.get(type(node))
     if handler is not None:
@@ -60,8 +60,8 @@ def value_of(node: exp.Expr, scope: SqlScope) -> Value:
 
 
 def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
-    """True where the expression is. With `sure`, false and NULL count alike, so that tests stay simple enough to be
-    pushed down; without, they are told apart."""
+    """Returns a test that is true where the expression is. With `sure`, false and NULL count alike, so that tests stay
+    simple enough to be pushed down; without it, they are kept apart."""
     match node:
         case exp.Paren():
             return test_of(node.this, scope, sure=sure)
@@ -175,7 +175,7 @@ def _arithmetic(node: exp.Expr, scope: SqlScope) -> Value:
 
 
 def _divide(node: exp.Div, scope: SqlScope) -> Value:
-    """By the rules of both engines: a float, NULL where the divisor is 0."""
+    """Divides as both engines do: the result is a float, and NULL where the divisor is 0."""
     return plain(arithmetic("/", _real(value_of(node.left, scope)), _real(value_of(node.right, scope))))
 
 
@@ -192,7 +192,7 @@ def _concatenate(node: exp.DPipe, scope: SqlScope) -> Value:
 
 
 def _text(value: Value) -> Value:
-    """`||` takes whole numbers as texts, too."""
+    """Converts ints to texts, because `||` accepts them too."""
     if INT not in value.alts:
         return value
     texts = [cast(value.alts[INT], STRING)] + ([value.alts[STRING]] if STRING in value.alts else [])
@@ -220,7 +220,7 @@ def _if(node: exp.If, scope: SqlScope) -> Value:
 
 
 def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: SqlScope) -> Value:
-    """The first whose test is true."""
+    """Returns the value of the first arm whose test is true."""
     element, arms = common_type([*arms, (TRUE, other)])
     values = [value for _, value in arms]
     if any("object" in value.alts for value in values):
@@ -238,7 +238,7 @@ def _arm(kind: str, arms: list[tuple[Sql, Value]], element: Type | None) -> Sql:
 
 
 def first_of(values: list[Value], node: exp.Expr, scope: SqlScope) -> Value:
-    """COALESCE."""
+    """Compiles COALESCE."""
     kinds = {kind for value in values for kind in value.alts}
     if len(kinds) == 1 and kinds <= set(SIMPLE):
         kind = kinds.pop()
@@ -257,7 +257,7 @@ def _null_if(node: exp.Nullif, scope: SqlScope) -> Value:
 
 
 def _index(node: exp.Bracket, scope: SqlScope) -> Value:
-    """sqlglot counts from 0 here, as we do."""
+    """Compiles an index. sqlglot counts from 0 here, as we do."""
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
         raise scope.refused(node, "an index must be one number or one name")
     of, at = value_of(node.this, scope), value_of(node.expressions[0], scope).constant

@@ -1,4 +1,4 @@
-"""What a query needs of each of its tables: tests that every row passes which can matter, and how many rows are enough.
+"""What a query needs of each of its tables: tests that all rows which matter pass, and how many rows are enough.
 
 A test of a query around the table's own, such as
 
@@ -44,11 +44,11 @@ class TableNeeds:
                 self._uses.setdefault(id(cte), []).append(table)
 
     def tests(self, table: exp.Table) -> list[ast.Expr]:
-        """Every row of the table that matters passes all of them."""
+        """Returns tests that every row of the table that matters passes."""
         return self._tests(table, _select_of(table))
 
     def first(self, table: exp.Table) -> int | None:
-        """Any so many of its rows are enough; None: that is not known."""
+        """Returns a number of rows, any of which are enough, or None if that is not known."""
         select = _select_of(table)
         while select is not None and chooses_none(select):
             limit = select.args.get("limit")
@@ -71,7 +71,7 @@ class TableNeeds:
         return found
 
     def _above(self, query: exp.Query) -> list[ast.Expr]:
-        """Tests over the columns of a query's result."""
+        """Returns tests over the columns of a query's result."""
         if query.args.get("limit") or query.args.get("offset"):
             return []
         around = query.parent
@@ -86,7 +86,7 @@ class TableNeeds:
         return self._above(around) if isinstance(around.parent, exp.Union) else []
 
     def _of_cte(self, cte: exp.CTE) -> list[ast.Expr]:
-        """What one of its uses needs."""
+        """Returns tests of the rows that at least one use of the WITH needs."""
         if id(cte) not in self._known:
             uses = [] if _names_columns(cte) else self._uses.get(id(cte), [])
             needs = [self._tests(use, _select_of(use)) for use in uses]
@@ -95,7 +95,7 @@ class TableNeeds:
         return self._known[id(cte)]
 
     def _places(self, query: exp.Query) -> Sequence[exp.Expr]:
-        """Where the result of a query stands in a FROM."""
+        """Returns the places in a FROM where the result of a query is used."""
         around = query.parent
         if isinstance(around, exp.CTE):
             return self._uses.get(id(around), ())
@@ -103,7 +103,8 @@ class TableNeeds:
 
 
 def cte_of(table: exp.Table) -> exp.CTE | None:
-    """The WITH around it that has this name. Within a WITH only those before it can be named, and not itself."""
+    """Returns the WITH of this name around the table. Inside a WITH only those before it can be named, and not
+    itself."""
     child: exp.Expr = table
     node = table.parent
     passed: exp.Expr | None = None  # the query whose WITH we come from
@@ -122,14 +123,14 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
 
 
 def _select_of(place: exp.Expr) -> exp.Select | None:
-    """The query in whose FROM it stands."""
+    """Returns the query whose FROM contains the table."""
     around = place.parent
     select = around.parent if isinstance(around, exp.From | exp.Join) else None
     return select if isinstance(select, exp.Select) else None
 
 
 def _names_columns(place: exp.Expr) -> bool:
-    """`AS t(a, b)`: the names are not those of the fields."""
+    """Returns whether it is renamed as in `AS t(a, b)`, where the names are not those of the fields."""
     alias = place.args.get("alias")
     return alias is not None and bool(alias.args.get("columns"))
 
@@ -139,7 +140,7 @@ def _groups(select: exp.Select) -> bool:
 
 
 def _columns(select: exp.Select, table: str) -> Columns:
-    """Which of its columns are fields of this table, unchanged."""
+    """Returns a function that finds, for a column of the query, the unchanged field of this table."""
     if len(select.expressions) == 1 and _is_whole(select):
         return ast.Name
     items: dict[str, list[exp.Expr]] = {}
@@ -156,7 +157,7 @@ def _columns(select: exp.Select, table: str) -> Columns:
 
 
 def _is_whole(select: exp.Select) -> bool:
-    """`SELECT * FROM table`: all of its fields, and no others."""
+    """Returns whether the query is `SELECT * FROM table`: all of its fields, and no others."""
     [item] = select.expressions
     changed = any(item.args.get(key) for key in ("except_", "replace", "rename"))
     return isinstance(item, exp.Star) and not changed and not select.args.get("joins")
@@ -167,7 +168,8 @@ def _either(needs: list[list[ast.Expr]]) -> list[ast.Expr]:
 
 
 def _by_place(tests: list[ast.Expr], union: exp.Union, side: exp.Query) -> list[ast.Expr]:
-    """Columns of a UNION have the names of its first query, and are those of the others by their places."""
+    """Returns the tests for one side of a UNION, whose columns have the names of the first query and match the others
+    by position."""
     if union.args.get("by_name"):
         return []
     given, own = _names(union), _names(side)
@@ -182,7 +184,7 @@ def _by_place(tests: list[ast.Expr], union: exp.Union, side: exp.Query) -> list[
 
 
 def _names(query: exp.Expr) -> list[str] | None:
-    """The names of its columns; None: only the rows tell."""
+    """Returns the names of its columns, or None if only the rows show them."""
     while isinstance(query, exp.Union | exp.Subquery):
         query = query.this
     if not isinstance(query, exp.Select):
@@ -192,7 +194,7 @@ def _names(query: exp.Expr) -> list[str] | None:
 
 
 def _rename_columns(test: ast.Expr, columns: Columns) -> ast.Expr | None:
-    """The test with fields in place of columns; None: one of them is no field."""
+    """Returns the test with fields in place of columns, or None if one of them is not a field."""
     if isinstance(test, ast.Name):
         return columns(test.name)
     changed: dict[str, Any] = {}
@@ -209,7 +211,7 @@ def _rename_columns(test: ast.Expr, columns: Columns) -> ast.Expr | None:
 
 
 def _nodes(test: ast.Node) -> int:
-    """How many it is made of."""
+    """Returns the number of nodes of the test."""
     count = 1
     for name in test.__struct_fields__:
         value = getattr(test, name)

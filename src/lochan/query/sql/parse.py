@@ -1,6 +1,6 @@
-"""Text to sqlglot's tree, by DuckDB's grammar. A source may stand without quotes behind FROM and JOIN, and wherever it
-has an @: it gets them here, and errors show places in the text as it was written. A name with dashes is a difference to
-SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); where there cannot, it is a name."""
+"""Parses text to sqlglot's tree, by DuckDB's grammar. A source may be written without quotes after FROM and JOIN, and
+wherever it has an @: it gets the quotes here, and errors show places in the text as it was written. A name with dashes
+is a difference to SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); elsewhere it is a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lochan.query.errors import QueryError
 _SOURCE = r"[A-Za-z_*?][\w*?-]*(?:\.\$nokey)?"
 _REF = r"@(?:\{[^}\n]*\}|[\w.~^@+-])+"
 _BEHIND = r"(?:/[^\s,();]+|:(?!:)\w+(?:@\{[^}\n]*\})?)?"
-# What is never closed goes on to the end, and no source begins within another: so no letter is looked at twice.
+# A quote or comment that is never closed extends to the end, and no source begins within another, so no letter is read
+# twice.
 _TOKEN = re.compile(
     rf"""(?P<skip>'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z))
     |(?<![\w@.$*?-])(?P<ref>{_SOURCE}{_REF}{_BEHIND})
@@ -33,14 +34,14 @@ _DASHED_MAX = 50  # each is found by reading the query once more
 
 @dataclass(frozen=True)
 class Text:
-    """A query as it was written, and where sqlglot's places are in it."""
+    """A query as it was written, and the positions of sqlglot's places in it."""
 
     written: str
     quoted: str
     quotes: tuple[int, ...]  # places of the quotes that were put in, in `quoted`
 
     def error(self, message: str, start: int, stop: int, hint: str = "") -> QueryError:
-        """From and to places in `quoted`."""
+        """Returns an error between two places in `quoted`."""
         return QueryError(message, self.written, Span(*self.written_places(start, stop)), hint=hint)
 
     def refused(self, node: exp.Expr, message: str, hint: str = "") -> QueryError:
@@ -57,7 +58,7 @@ class Text:
 
 
 def parse_query(text: str) -> tuple[Text, exp.Query]:
-    """Raises QueryError."""
+    """Parses one query. Raises QueryError."""
     known, statements = _read(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise known.error("expected one query", 0, 1, hint="only SELECT is supported, one query at a time")
@@ -65,7 +66,7 @@ def parse_query(text: str) -> tuple[Text, exp.Query]:
 
 
 def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
-    """Names with dashes get their quotes one by one, each where the grammar stumbles over it."""
+    """Parses the text. Names with dashes get their quotes one by one, each where the grammar fails at it."""
     names: list[tuple[int, int]] = []
     for _ in range(_DASHED_MAX):
         known = _quote_names(text, names)
@@ -94,7 +95,7 @@ def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
 
 
 def _quote_names(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
-    """With quotes around sources that SQL does not know without, and around these names."""
+    """Puts quotes around sources that SQL cannot read without them, and around these names."""
     sources = [found.span(found.lastgroup) for found in _TOKEN.finditer(text) if found.lastgroup in ("ref", "named")]
     parts: list[str] = []
     quotes: list[int] = []
@@ -108,7 +109,7 @@ def _quote_names(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
 
 
 def _places(node: exp.Expr) -> tuple[int, int]:
-    """The node's own, or from the first to the last of what is in it."""
+    """Returns the node's own places, or those from the first to the last node inside it."""
     known = [each.meta for each in node.walk() if "start" in each.meta]
     if not known:
         return 0, 1
@@ -118,7 +119,7 @@ def _places(node: exp.Expr) -> tuple[int, int]:
 
 
 def _error_span(text: Text, error: ParseError) -> tuple[int, int]:
-    """Over which word, in `quoted`."""
+    """Returns the places of the word at the error, in `quoted`."""
     known = error.errors[0] if error.errors else {}
     lines = text.quoted.split("\n")
     line, column = known.get("line") or 1, known.get("col") or 1
@@ -145,8 +146,8 @@ def _explain(text: Text, error: ParseError) -> QueryError:
 # ── the parts that a node may have ───────────────────────────────────────────────────────────────────────────────────
 
 
-# sqlglot tells much by a node's arguments, such as NOT LIKE and BETWEEN SYMMETRIC. One that is not listed here is
-# refused: to overlook it would give other rows.
+# sqlglot expresses much by a node's arguments, such as NOT LIKE and BETWEEN SYMMETRIC. One that is not listed here is
+# refused: ignoring it would return other rows.
 _ALWAYS = {"this", "expression", "expressions"}
 _SET = {"with_", "distinct", "by_name", "order", "limit", "offset"}
 _MORE: dict[type[exp.Expr], set[str]] = {
@@ -208,7 +209,7 @@ _MORE: dict[type[exp.Expr], set[str]] = {
 
 
 def check_parts(text: Text, tree: exp.Query) -> None:
-    """Raises QueryError."""
+    """Raises QueryError for a part of the query that is not supported."""
     for node in tree.walk(prune=lambda node: isinstance(node, exp.DataType)):
         if isinstance(node, exp.DataType):
             continue

@@ -1,4 +1,4 @@
-"""A whole SQL query: read, opened, planned."""
+"""A whole SQL query: reading, opening and planning it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class SqlQuery:
         return any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in shown if not _counts(each))
 
     def plan(self, open_source: OpenSource, now: int | None = None, *, tolerant: bool = False) -> Plan:
-        """`tolerant`: a column that no row of a pool has is NULL, and the plan has a warning. Raises QueryError."""
+        """Returns the plan. With `tolerant`, a column that no row of a pool has is NULL, and the plan has a warning.
+        Raises QueryError."""
         planner = _Planner(self.text, open_source, Query(self.text.written, now, Names(), tolerant))
         try:
             made = planner.made(self.tree, None)
@@ -60,7 +61,7 @@ def _counts(node: exp.Expr) -> bool:
 
 
 def read(text: str) -> SqlQuery:
-    """Raises QueryError."""
+    """Reads a query. Raises QueryError."""
     known, tree = parse_query(text)
     check_parts(known, tree)
     try:
@@ -122,7 +123,7 @@ class _Planner(Opener):
         return known
 
     def with_named(self, query: exp.Query) -> exp.Query:
-        """Everything that WITH defines, at the very top. Names are unique."""
+        """Adds everything that WITH defines to the outermost query. Names are unique."""
         if not self.written:
             return query
         named = [
@@ -133,7 +134,7 @@ class _Planner(Opener):
         return query
 
     def filled(self, query: exp.Query) -> exp.Query:
-        """With the scans in their places, each with the columns that are used."""
+        """Puts the scans in their places, each with the columns that are used."""
         used: dict[str, dict[str, None]] = {}
         for column in query.find_all(exp.Column):
             used.setdefault(column.table, {})[column.name] = None
@@ -153,8 +154,9 @@ _ORIGINAL = "original"  # in a layout, behind the kinds
 
 
 def combine(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:
-    """Columns match by their place, each with the kinds that it has on either side. Beside a time stands how it was
-    written, where microseconds do not say it all; where rows are told apart, only what they leave out."""
+    """Combines two queries. Columns match by position, each with the kinds that it has on either side. Beside a time
+    there is the text in which it was written, where microseconds are not exact; if rows are compared, only the digits
+    beyond microseconds."""
     if type(node) not in _KINDS or node.args.get("by_name"):
         raise scope.refused(node, "queries cannot be combined in this way", "use UNION, INTERSECT or EXCEPT")
     if len(left.columns) != len(right.columns):
@@ -200,14 +202,14 @@ def _side(made: Made, layout: list[list[str]], scope: SqlScope, *, by_value: boo
 
 
 def _of(value: Value, alias: str) -> Value:
-    """The same columns, of what has this alias now."""
+    """Returns the same columns under this alias."""
     alts: dict[str, Sql] = {kind: exp.column(sql.name, alias, quoted=True) for kind, sql in value.alts.items()}
     original = None if value.original is None else exp.column(value.original.name, alias, quoted=True)
     return Value(alts, original=original if TIME in alts else None)
 
 
 def _order(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: SqlScope) -> Made:
-    """ORDER BY knows the result's columns only: by name or by number."""
+    """Adds ORDER BY, which can use only the result's columns, by name or by number."""
     order = node.args.get("order")
     if order is None and node.args.get("limit") is None and node.args.get("offset") is None:
         return Made(query, tuple(columns))

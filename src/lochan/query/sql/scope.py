@@ -1,4 +1,5 @@
-"""What an SQL expression can see: the tables of its FROM, those of the queries around it, and names that were given."""
+"""What an SQL expression can see: the tables of its FROM, those of the queries around it, and names of the select
+list."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class SqlTable:
 
 @dataclass
 class Seen:
-    """What was met in an expression."""
+    """What was found in an expression."""
 
     aggregates: int = 0
     windows: int = 0
@@ -52,7 +53,7 @@ class Made:
 
 
 class Maker(Protocol):
-    """For queries within a query."""
+    """Compiles queries within a query."""
 
     def made(self, node: exp.Expr, outer: SqlScope | None) -> Made: ...
 
@@ -90,15 +91,15 @@ class SqlScope:
         return by_moment(normalize(found)) if self.by_value else found
 
     def _may_come(self, names: list[str]) -> bool:
-        """Whether rows of tomorrow may have it. What the select list calls so is meant otherwise, and cannot stand
-        here."""
+        """Returns whether later rows may have the field. It is not one if the select list has the name, which then
+        cannot be used here."""
         named = [each for each in self.tables if each.name == names[0]] if len(names) > 1 else []
         grows = any(each.record.grows for each in named or self.tables)
         outer = self.outer is not None and not named and self.outer._may_come(names)
         return (grows or outer) and not (len(names) == 1 and names[0] in self.aliases)
 
     def below(self, value: Value, names: list[str], node: exp.Expr) -> Value:
-        """A member of a member of a record."""
+        """Returns a member of a member of a record."""
         for name in names:
             inner, record = member(value, name), value.record
             if not inner.alts and JSON not in value.alts and (record is None or name not in record):
@@ -120,7 +121,7 @@ class SqlScope:
         return found
 
     def _elsewhere(self, names: list[str], node: exp.Column) -> Value | None:
-        """By a name that is not a table's and a column of it."""
+        """Finds a value by a name that is not a table with a column."""
         if names[0] in self.merged:
             return self.below(self.merged[names[0]], names[1:], node)
         holders = [each for each in self.tables if names[0] in each.record]
@@ -154,7 +155,7 @@ NOTHING = Value({}, NULL)
 
 
 def plain(value: Value) -> Value:
-    """As SQL sees it: missing and null are NULL, and so is what could not be computed."""
+    """Returns the value as SQL sees it: missing, null and errors are NULL."""
     alts = {kind: value.alts[kind] for kind in value.alts if kind not in (NULL, ERROR)}
     same = len(alts) == len(value.alts)
     return replace(value, alts=alts, nothing=value.nothing and NULL if same else NULL)

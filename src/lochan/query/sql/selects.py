@@ -1,4 +1,4 @@
-"""SELECT, clause by clause."""
+"""Compiles SELECT, clause by clause."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from lochan.query.sql.windows import is_aggregate, order_of
 
 @dataclass
 class SelectColumns:
-    """The columns that a query gives: a value is as many of them as it has kinds and members. Constants are columns
-    too: behind an outer join they can be NULL."""
+    """The columns that a query returns: a value needs as many of them as it has kinds and members. Constants are
+    columns too: after an outer join they can be NULL."""
 
     made: dict[str, Sql] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class SelectColumns:
         return exp.column(name, quoted=True)
 
     def value(self, value: Value) -> Value:
-        """In terms of these columns."""
+        """Returns the value in terms of these columns."""
         alts = {kind: self.add(sql) for kind, sql in value.alts.items()}
         format = value.format
         if format is not None and format.number is not None:
@@ -75,7 +75,7 @@ class SelectColumns:
 
 
 def leaves(value: Value) -> list[Sql]:
-    """All that a value is made of: what it is grouped by."""
+    """Returns all expressions that a value is made of, by which it is grouped."""
     found = list(value.alts.values())
     if value.original is not None:
         found.append(value.original)
@@ -206,7 +206,7 @@ class _Select:
         return keys
 
     def _key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
-        """A number is that of a column of the select list."""
+        """Returns the value of a key. A number stands for a column of the select list."""
         if isinstance(node, exp.Literal) and node.is_int:
             at = int(node.this)
             if not 1 <= at <= len(items):
@@ -215,7 +215,7 @@ class _Select:
         return value_of(node, scope)
 
     def _order_key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
-        """A name alone is one of the select list before it is a field."""
+        """Returns the value of an order key. A single name refers to the select list first, and then to a field."""
         if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name in scope.named:
             return scope.named[node.name]
         return self._key(node, items, scope)
@@ -223,7 +223,8 @@ class _Select:
     def _check_grouped(
         self, items: list[Item], keys: list[Value], order: list[exp.Ordered], having: Sql | None, tables: list[SqlTable]
     ) -> None:
-        """Engines say this in their own words; we say it with the place."""
+        """Raises an error for columns that are neither keys nor aggregates. Engines have errors of their own for that,
+        without the place."""
         known = {sql for key in keys for sql in leaves(key)}
         local = {table.alias for table in tables}
         for name, value, node in items:
@@ -251,7 +252,7 @@ class _Select:
     def _qualified(
         self, query: exp.Select, columns: SelectColumns, order: list[exp.Ordered], qualify: Sql
     ) -> tuple[exp.Select, list[exp.Ordered]]:
-        """A query around it chooses the rows, by a column that it does not show; and so it may be ordered."""
+        """Wraps the query in one that filters rows by a column that it does not show, and that may be ordered."""
         shown = list(columns.made)
         order = [_order_term(each, columns) for each in order]
         test = columns.add(qualify)
@@ -266,7 +267,8 @@ class _Select:
         return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
 
     def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: SqlScope) -> Value:
-        """A column of the select list, as one of the result: what else the rows had is gone."""
+        """Returns a column of the select list as one of the result; other fields of the rows are no longer
+        available."""
         key = self._order_key(node, items, scope)
         for (_, value, _), (_, shown) in zip(items, values, strict=True):
             if value.alts == key.alts:
@@ -297,7 +299,7 @@ def _group(query: exp.Select, keys: list[Value], having: Sql | None) -> None:
     if columns:
         query.set("group", exp.Group(expressions=[sql.copy() for sql in columns]))
     elif keys or not any(is_aggregate(each) for each in query.find_all(exp.AggFunc, Neutral)):
-        # Where nothing but constants is left of it, it is still a query of groups, or of one group.
+        # If only constants are left, it is still a query of groups, or of one group.
         some = op(exp.GT, exp.Count(this=exp.Star()), number(0 if keys else -1))
         having = some if having is None else exp.and_(some, having)
     if having is not None:
@@ -309,11 +311,11 @@ def _order_term(key: exp.Ordered, columns: SelectColumns) -> exp.Ordered:
 
 
 def _loose(sql: Sql, known: set[Sql], local: set[str]) -> bool:
-    """Whether a column of this query's tables is used that is neither a key nor within an aggregate."""
+    """Returns whether a column of this query's tables is used that is neither a key nor inside an aggregate."""
     if sql in known or is_aggregate(sql):
         return False
     if isinstance(sql, exp.Window):
-        # Its function is over the groups, so what that is given must be of them.
+        # A window function is over the groups, so its arguments must be keys or aggregates.
         parts = [each for each in sql.iter_expressions() if each is not sql.this]
         return any(_loose(each, known, local) for each in [*sql.this.iter_expressions(), *parts])
     if isinstance(sql, exp.Column):
@@ -326,7 +328,7 @@ def _aggregates(value: Value) -> bool:
 
 
 def _column_name(node: exp.Expr, scope: SqlScope) -> str:
-    """The name of a column that is given none: the field's, or the function's as it was written."""
+    """Returns the name of a column without an alias: the field's, or the function's as it was written."""
     if isinstance(node, exp.Alias):
         return node.alias
     while isinstance(node, exp.Paren | exp.Filter | exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.Cast):

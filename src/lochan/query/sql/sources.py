@@ -1,4 +1,4 @@
-"""What a table's name means: the same that `from` takes. And what a query needs of each table (`needs.py`)."""
+"""What a table's name means, which is the same as after `from`, and what a query needs of each table (`needs.py`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES_MAX = 200
 
 
 def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
-    """A pipe that reads every table of the query, to be opened; each table remembers its source."""
+    """Returns a pipe that reads every table of the query, to be opened. Each table remembers its source."""
     tables = list(islice(_tables(tree), SOURCES_MAX + 1))
     needs = TableNeeds(tree)
     if len(tables) > SOURCES_MAX:

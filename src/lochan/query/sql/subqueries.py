@@ -16,7 +16,7 @@ from lochan.query.sql.scope import Made, SqlScope
 
 
 def scalar(node: exp.Expr, scope: SqlScope) -> Value:
-    """A query for each kind that its one column may have."""
+    """Compiles a subquery to a value, with a query for each kind that its one column may have."""
     made = scope.maker.made(node, scope)
     value = _one_column(node, made, scope)
     alts: dict[str, Sql] = {kind: exp.Subquery(this=only(made, sql.name, scope)) for kind, sql in value.alts.items()}
@@ -63,7 +63,7 @@ def among(node: exp.In, scope: SqlScope) -> Sql:
 
 
 def _keys(query: exp.Query, column: str, kind: str, scope: SqlScope) -> exp.Query:
-    """A query of numbers as one of keys, which are equal where the numbers are."""
+    """Converts a query of numbers to one of keys, which are equal where the numbers are."""
     alias = scope.query.names.next()
     text = number_text(kind, exp.column(column, alias, quoted=True))
     key = neutral("number_key", text).as_(column, quoted=True)
@@ -71,7 +71,8 @@ def _keys(query: exp.Query, column: str, kind: str, scope: SqlScope) -> exp.Quer
 
 
 def _whole(query: exp.Query, column: str, scope: SqlScope) -> exp.Query:
-    """A query of floats as one of ints, without those that are none: as floats, ints would be rounded."""
+    """Converts a query of floats to one of ints, without values that are not whole: as floats, ints would be
+    rounded."""
     alias = scope.query.names.next()
     real = exp.column(column, alias, quoted=True)
     chosen = any_of([is_null(real), _is_whole(real)])
@@ -83,7 +84,7 @@ def _is_whole(real: Sql) -> Sql:
 
 
 def only(made: Made, column: str, scope: SqlScope, *, filled: bool = False) -> exp.Query:
-    """One of its columns; `filled`: where it is not NULL."""
+    """Returns a query for one of its columns. With `filled`, it leaves out NULL."""
     query = made.query.copy()
     simple = isinstance(query, exp.Select) and not query.args.get("distinct") and not filled
     if simple:
@@ -106,7 +107,7 @@ def _correlated(query: exp.Query, scope: SqlScope) -> bool:
 
 
 def _empty(made: Made, column: Value, scope: SqlScope) -> exp.Query:
-    """Rows whose column is NULL."""
+    """Returns a query for the rows whose column is NULL."""
     alias = scope.query.names.next()
     names = [exp.column(sql.name, alias, quoted=True) for sql in column.alts.values()]
     found = exp.select(exp.Literal.number(1)).from_(made.query.copy().subquery(alias, copy=False), copy=False)

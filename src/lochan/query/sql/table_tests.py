@@ -1,4 +1,4 @@
-"""What a WHERE says of the rows of one table, as tests that objects can be judged by before they are opened."""
+"""The tests of a WHERE on the rows of one table, by which objects can be pruned before they are opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">
 
 
 def time_of(text: str) -> int | None:
-    """Microseconds since 1970, of a text that says a time as SQL does."""
+    """Returns the microseconds since 1970 of a text that denotes a time as in SQL, or None."""
     try:
         return times.parse(text.strip())
     except ValueError:
@@ -43,19 +43,19 @@ def own_tests(select: exp.Select, table: str) -> Iterator[ast.Expr]:
 
 
 def only_joins_rows(select: exp.Select) -> bool:
-    """Whether each row that it takes in is made of one row of every table. An outer join has others, and an ANTI join
-    has more of them the fewer rows there are."""
+    """Returns whether each input row is made of one row of every table. An outer join adds other rows, and an ANTI join
+    has more rows if a table has fewer."""
     joins = select.args.get("joins") or []
     return not any(join.side or join.kind in ("ANTI", "SEMI") for join in joins)
 
 
 def qualifier(select: exp.Select, table: str) -> str | None:
-    """What a column of this table must have before its name; None: a bare name will do."""
+    """Returns the qualifier that a column of this table must have, or None if a bare name is enough."""
     return None if not select.args.get("joins") and _is_table(select) else table
 
 
 def _is_table(select: exp.Select) -> bool:
-    """Not a subquery within an expression: there a bare name may be one of the query around it."""
+    """Returns False for a subquery within an expression: there a bare name may belong to the query around it."""
     around = select.parent
     while isinstance(around, exp.Subquery | exp.SetOperation):
         around = around.parent
@@ -63,20 +63,20 @@ def _is_table(select: exp.Select) -> bool:
 
 
 def chooses_none(select: exp.Select) -> bool:
-    """Whether it has a row for each row of its only table, whatever its LIMIT: any so many are right."""
+    """Returns whether it has a row for each row of its only table, except for its LIMIT: any so many rows are right."""
     choosing = ("joins", "where", "group", "distinct", "order", "offset", "having", "qualify")
     return not any(select.args.get(key) for key in choosing) and is_row_by_row(select)
 
 
 def is_row_by_row(select: exp.Select) -> bool:
-    """Whether no column of it depends on several rows."""
+    """Returns whether none of its columns depends on several rows."""
     several = (exp.AggFunc, exp.IgnoreNulls, exp.Window, exp.Query, exp.Anonymous)
     return not any(True for item in select.expressions for _ in item.find_all(*several))
 
 
 def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False) -> ast.Expr | None:
-    """As the pipe language would say it; None: it can be said of no single field. Unless `exact` it may be true of more
-    rows."""
+    """Returns the test in the pipe language, or None if it is not about single fields. Unless `exact`, it may be true
+    for more rows."""
     match node:
         case exp.Paren():
             return _test(node.this, alias, whose, exact=exact)
@@ -156,7 +156,7 @@ def _in(node: exp.In, alias: str, whose: str | None) -> ast.Expr | None:
 
 
 def field_of(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
-    """The column as a field of this table's rows; in a join only if it says so itself."""
+    """Returns the column as a field of this table's rows. In a join it must be qualified."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return None
     parts = [each.name for each in node.parts]
@@ -171,7 +171,7 @@ def field_of(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
 
 
 def _constants(node: exp.Expr) -> list[ast.Expr]:
-    """What a value may be compared as that the query itself says: a text that says a time may be meant as one."""
+    """Returns the values that a constant may be compared as: a text that denotes a time may be meant as one."""
     match node:
         case exp.Paren():
             return _constants(node.this)
@@ -224,7 +224,7 @@ def _interval(node: exp.Interval) -> list[ast.Expr]:
 
 
 def _number(text: str) -> list[ast.Expr]:
-    """Exactly: a float next to it is another number, and its objects are others."""
+    """Returns the number exactly: the nearest float is another number, and would prune other objects."""
     try:
         if text.isdecimal():
             whole = int(text)

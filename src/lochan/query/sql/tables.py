@@ -21,17 +21,17 @@ _KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
 
 
 class Opener(Maker, Protocol):
-    """What a FROM needs to know."""
+    """What compiling a FROM needs."""
 
     def scan(self, table: exp.Table) -> Scan: ...
 
     def named(self, name: str) -> Made | None:
-        """What an enclosing WITH defines under this name."""
+        """Returns what an enclosing WITH defines under this name."""
 
 
 @dataclass
 class Tables:
-    """The tables of one FROM, as far as it is read."""
+    """The tables of one FROM, as far as it has been read."""
 
     scope: SqlScope
     opener: Opener
@@ -134,12 +134,12 @@ class Tables:
 
 
 def placeholder(alias: str) -> exp.Subquery:
-    """A scan, as long as it is not known which of its columns are used."""
+    """Returns a placeholder for a scan, until it is known which of its columns are used."""
     return exp.Subquery(this=exp.Null(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
 def cte_name(name: str) -> str:
-    """In the plan: no other name begins like this."""
+    """Returns the name of a WITH in the plan. No other name begins like this."""
     return f"with {name}"
 
 
@@ -152,7 +152,7 @@ def _record(scan: Scan) -> Record:
 
 
 def _rename_fields(node: exp.Expr, record: Record) -> Record:
-    """`AS t(a, b)`"""
+    """Applies `AS t(a, b)`."""
     alias = node.args.get("alias")
     aliases = [each.name for each in alias.args.get("columns") or []] if alias is not None else []
     if not aliases:
@@ -163,7 +163,7 @@ def _rename_fields(node: exp.Expr, record: Record) -> Record:
 
 
 def _under(value: Value, alias: str) -> Value:
-    """As a column of a table in a FROM. Nothing of it is constant: the row may be lacking."""
+    """Returns the value as a column of a table in a FROM. No part of it is constant, because the row may be missing."""
     return replace(
         map_expressions(
             value, lambda sql, kind: exp.column(sql.name, alias, quoted=True) if isinstance(sql, exp.Column) else sql

@@ -1,5 +1,5 @@
-"""Leaves out of the queries within a plan the columns that nothing around them uses: `select a from (select * from
-logs)` reads `a` alone, and makes no other value."""
+"""Removes columns that are not used from the queries within a plan: `select a from (select * from logs)` reads only
+`a`, and computes no other value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN = ("where", "group", "having", "qualify", "order")
 
 
 def with_used_columns(query: exp.Query) -> exp.Query:
-    """The same query. Its own columns all stay."""
+    """Returns the same query, trimmed in place. Its own columns all stay."""
     uses: dict[str, int] = {}
     for table in query.find_all(exp.Table):
         uses[table.name] = uses.get(table.name, 0) + 1
@@ -85,7 +85,7 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _places(query: exp.SetOperation, wanted: Wanted) -> list[int] | None:
-    """Where the wanted columns are, if both sides can do without the others."""
+    """Returns the positions of the wanted columns, if both sides can do without the others."""
     sides = (query.this, query.expression)
     if wanted is None or query.args.get("distinct") is not False or type(query) is not exp.Union:
         return None
@@ -97,7 +97,7 @@ def _places(query: exp.SetOperation, wanted: Wanted) -> list[int] | None:
 
 
 def _is_bound(select: exp.Select) -> bool:
-    """Whether some of its columns have to stay."""
+    """Returns whether some of its columns must stay."""
     clauses = ("distinct", "order", "group", "having", "qualify")
     return any(select.args.get(key) is not None for key in clauses) or any(_stays(each) for each in select.expressions)
 
@@ -117,7 +117,8 @@ def _trim(select: exp.Select, wanted: set[str]) -> None:
 
 
 def _stays(item: Sql) -> bool:
-    """One of these has to be there, for without an aggregate the rows would be others."""
+    """Returns whether the item has an aggregate. One of these must stay, because without an aggregate the query would
+    return other rows."""
     return any(
         isinstance(each, exp.AggFunc) or (isinstance(each, Neutral) and each.this in AGGREGATES)
         for each in item.walk(prune=_is_query)

@@ -1,4 +1,4 @@
-"""Window functions: a value of each row from the rows around it."""
+"""Window functions, which compute a value of each row from the rows around it."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def _count_function(function: exp.Expr, scope: SqlScope) -> exp.Expr:
 
 
 def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
-    """Compiles LAG and the like: at most one kind is set in the row that the value is taken from, so each kind can be
-    taken by itself."""
+    """Compiles LAG and similar functions. At most one kind is set in the row that the value comes from, so each kind
+    can be computed separately."""
     if function.args.get("default") is not None:
         raise scope.refused(function, "a default is not supported", "use COALESCE around it")
     offset = function.args.get("offset")
@@ -121,7 +121,7 @@ def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlSco
 
 
 def _aggregate(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
-    """Every aggregate in what the value is made of gets the window. Its arguments may be aggregates of the group."""
+    """Applies the window to every aggregate in the value. The arguments may be aggregates of the group."""
     value = value_of(
         function, replace(scope, aggregates=True, seen=Seen(), of_group=scope.seen if scope.aggregates else None)
     )
