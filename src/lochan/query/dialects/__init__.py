@@ -1,4 +1,4 @@
-"""A plan's SQL as text for an engine."""
+"""Renders a plan's SQL as text for an engine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from lochan.query.dialects.neutral import Forms, Neutral
 
 
 def render(query: exp.Expr, dialect: str, *, copy: bool = True) -> str:
-    """Raises Refused if the engine has no form for a part. Without `copy` the tree is used up."""
+    """Returns the query's text. Raises Refused if the engine has no form for a part. Without `copy` the tree is used
+    up."""
     return render_neutral(query, dialect, copy=copy).sql(dialect=dialect, copy=False, comments=False)
 
 
 def render_neutral(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.Expr:
-    """The tree with every Neutral replaced by its text in this engine, the innermost first."""
+    """Returns the tree with every Neutral replaced by its text in this engine, the innermost first."""
     forms = _forms(dialect)
     query = query.copy() if copy else query
     if dialect == "spark":
@@ -34,7 +35,7 @@ def render_neutral(query: exp.Expr, dialect: str, *, copy: bool = True) -> exp.E
 
 
 def _with_plain_texts(query: exp.Expr) -> exp.Expr:
-    """With all texts in our own notation: nothing in them is expanded."""
+    """Writes all texts in our own notation, so that Spark expands nothing in them."""
     from lochan.query.dialects.spark_words import quote_text
 
     for node in list(query.find_all(exp.Literal)):

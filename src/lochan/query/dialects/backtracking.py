@@ -1,4 +1,4 @@
-"""How long a regular expression may take where it is matched by trying one way after another, as Java and Python do.
+"""Estimates how long a regular expression may take where it is matched by backtracking, as in Java and Python.
 
 A text of n letters that can be cut in two ways at every step has 2ⁿ ways: `(a+)+`, `(a|a)*`, `(a?b?)*`. One that can
 be cut anywhere between two loops has n ways, between three n²: `.*.*`, `a*b?a*`. All are tried before it is refused.
@@ -8,9 +8,9 @@ be cut anywhere between two loops has n ways, between three n²: `.*.*`, `a*b?a*
     growth(r"a+b+")        0: there is one way at most
 
 The expression becomes an automaton without empty steps: a state for each letter or class that is written in it, an edge
-for each way to go on from there. Two edges between the same two states are two ways. What looks around is taken for
-empty; a bounded repetition is a few of its turns if it is short, and an endless one if not. Texts are made of the
-letters below; no expression that people write tells more of them apart.
+for each way to go on from there. Two edges between the same two states are two ways. Look-around counts as empty; a
+bounded repetition counts as a few of its turns if it is short, and as endless if not. Texts are made of the letters
+below; no expression that people write distinguishes more of them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class TooLarge(Exception):
 
 
 def growth(pattern: str, flags: int = 0) -> int:
-    """The power of a text's length by which the ways to match it grow; EXPONENTIAL for more than any power. Raises
-    TooLarge, and re.error for what is no regular expression."""
+    """Returns the power of a text's length by which the ways to match it grow, or EXPONENTIAL for more than any power.
+    Raises TooLarge, and re.error for a malformed expression."""
     parsed = parser.parse(_separate_branches(pattern), flags)
     automaton = _Automaton(parsed.state.flags)
     automaton.whole(parsed)
@@ -50,7 +50,7 @@ def growth(pattern: str, flags: int = 0) -> int:
 
 
 def _separate_branches(pattern: str) -> str:
-    """With a test that is always true behind each `|`. Without it Python's reader makes one class of `a|a`, and one
+    """Adds a test that is always true after each `|`. Without it Python's reader makes one class of `a|a`, and one
     beginning of `ab|ac`, which Java does not."""
     out, at = "", 0
     while at < len(pattern):
@@ -163,7 +163,7 @@ class _Automaton:
 
 
 def _counts_as_endless(least: int, most: Any, inner: Any) -> bool:
-    """`(a?){30}` has 2³⁰ ways, and needs no endless loop for that."""
+    """Returns whether a repetition counts as endless. `(a?){30}` has 2³⁰ ways, and needs no endless loop for that."""
     if most == parser.MAXREPEAT:
         return True
     if len(inner) == 1 and str(inner[0][0]) in _SINGLE:
@@ -179,7 +179,7 @@ def _letters(op: str, argument: Any, flags: int) -> int:
 
 
 def _class_text(op: str, argument: Any) -> str:
-    """A class or a letter, as text again."""
+    """Converts a class or a letter back to text."""
     if op == "LITERAL":
         return re.escape(chr(argument))
     if op == "NOT_LITERAL":
@@ -216,8 +216,8 @@ _CATEGORIES = {
 
 
 def _is_exponential(automaton: _Automaton, loops: list[int]) -> bool:
-    """Whether some state comes back to itself by one text in two ways: by two edges at one step, or by two states that
-    are left and reached again together."""
+    """Returns whether some state can return to itself by one text in two ways: by two edges at one step, or by two
+    states that are left and reached again together."""
     for state, edges in enumerate(automaton.edges):
         if any(ways > 1 and loops[state] == loops[to] for to, ways in edges.items()):
             return True
@@ -228,7 +228,7 @@ def _is_exponential(automaton: _Automaton, loops: list[int]) -> bool:
 
 
 def _meet_again(automaton: _Automaton, states: list[int]) -> bool:
-    """Tells whether two different paths through the states of one loop can meet again."""
+    """Returns whether two different paths through the states of one loop can meet again."""
     size = len(automaton.edges)
     if len(states) ** 2 > _PAIRS_MAX:
         raise TooLarge
@@ -242,7 +242,7 @@ def _meet_again(automaton: _Automaton, states: list[int]) -> bool:
 
 
 def _both(automaton: _Automaton, one: int, other: int) -> Iterator[tuple[int, int]]:
-    """Where two states go by the same letter."""
+    """Yields the pairs of states that two states can reach by the same letter."""
     letters = automaton.letters
     for first in automaton.edges[one]:
         for second in automaton.edges[other]:
@@ -286,8 +286,8 @@ def _is_loop(automaton: _Automaton, loops: list[int], state: int) -> bool:
 
 
 def _share(automaton: _Automaton, loops: list[int], one: int, other: int, steps: list[int]) -> bool:
-    """Whether a text leads from `one` back to itself, from `one` to `other`, and from `other` back to itself.
-    `steps` are those that are left for all such questions."""
+    """Returns whether a text leads from `one` back to itself, from `one` to `other`, and from `other` back to itself.
+    `steps` is how many steps are left for all calls together."""
     start, goal = (one, one, other), (one, other, other)
     seen, left = {start}, [start]
     letters, edges = automaton.letters, automaton.edges
@@ -327,13 +327,13 @@ def _reachable(edges: list[dict[int, int]], start: int) -> set[int]:
 
 
 def _components(edges: list[dict[int, int]]) -> list[int]:
-    """For each state a number that it shares with those which it can reach and be reached from."""
+    """Returns for each state a number that it shares with the states that it can reach and be reached from."""
     found = _components_of({at: list(each) for at, each in enumerate(edges)})
     return [found[at] for at in range(len(edges))]
 
 
 def _components_of(edges: dict[int, list[int]]) -> dict[int, int]:
-    """Tarjan's, without recursion."""
+    """Computes the components by Tarjan's algorithm, without recursion."""
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     component: dict[int, int] = {}

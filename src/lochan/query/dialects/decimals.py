@@ -1,5 +1,5 @@
-"""Numbers that neither 64 bits nor a double hold, as SQL over their JSON text. The same steps on both engines, so the
-same answers; nothing is rounded.
+"""Numbers that neither 64 bits nor a double hold, as SQL over their JSON text. Both engines take the same steps, so
+they return the same; nothing is rounded.
 
     number_key      a text that orders as the numbers do, whatever they are: see `numbers.py` in `query/compile`
     number_text     back from it: the shortest way to write that number
@@ -82,7 +82,7 @@ def forms(words: Words) -> Forms:
 
 
 def refusal(message: str) -> str | None:
-    """The message with which the query itself ended an engine; None: it was something else."""
+    """Returns the message with which the query itself ended an engine, or None for any other error."""
     _, found, message = message.partition(REFUSAL)
     return message.partition("\n")[0].partition(" SQLSTATE")[0].strip() if found else None
 
@@ -108,8 +108,8 @@ class _Made:
         return self._words.let(name, value, body)
 
     def _apart(self, number: str, body: str) -> str:
-        """`body` uses the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
-        that it is 0.s times ten to the p."""
+        """Returns `body` with the struct d: n is whether the number is negative; s has its digits without zeros around
+        them; p is such that the number is 0.s times ten to the p."""
         words = self._words
         power = f"REGEXP_EXTRACT({number}, {words.quoted('[eE][+]?(-?[0-9]+)')}, 1)"
         pieces = {
@@ -151,7 +151,7 @@ class _Made:
         return self._words.right_trim(self._words.right_trim(text, "0"), ".") if options[0] else text
 
     def float(self, number: str) -> str:
-        """Fifteen digits need no proof."""
+        """Returns the exact double. Numbers of up to fifteen digits are always exact."""
         near = "TRY_CAST(j AS DOUBLE)"
         same = f"{self.key('j')} = {self.key(self._words.float_text(near))}"
         short = self._words.matches("j", r"^-?[0-9.]{1,16}\z")
@@ -164,7 +164,7 @@ class _Made:
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {small} END")
 
     def float_plain(self, real: str) -> str:
-        """Seventeen digits say which it is, so these types hold them all."""
+        """Returns the float without an exponent. Seventeen digits identify a float, so these types hold them all."""
         types = [(f"ABS({real}) >= 1e17", 0), (f"ABS({real}) >= 1e-3", 20), ("TRUE", 38)]
         arms = " ".join(
             f"WHEN {test} THEN {self._as_text(f'CAST(s AS DECIMAL(38, {scale}))')}" for test, scale in types
@@ -190,8 +190,8 @@ class _Made:
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._apart('t', body)} END")
 
     def exact(self, json: str, options: tuple[Any, ...]) -> str:
-        """Engines write numbers with a double's digits, whatever they read: so those of more are strings while an
-        engine has the text in hand."""
+        """Returns the JSON at a path with all digits. Engines write numbers with a double's digits, so longer ones are
+        marked as strings while an engine handles the text."""
         return self._let("g", self._words.json_get([self._marked(json)], options), self._unmarked("g"))
 
     def exact_items(self, json: str) -> str:
@@ -208,7 +208,7 @@ class _Made:
         return self._let("g", found, self._unmarked("g"))
 
     def _marked(self, json: str) -> str:
-        """Only what is a number is a string: 0123 stays as wrong as it is."""
+        """Marks long numbers as strings. Only valid numbers are marked: 0123 stays as wrong as it is."""
         words = self._words
         long = f"LENGTH(w) > {_DOUBLE_DIGITS} OR w LIKE '%e%' OR w LIKE '%E%'"
         piece = f"CASE WHEN ({long}) AND {words.matches('w', _NUMBER)} THEN CONCAT('\"{_MARK}', w, '\"') ELSE w END"
@@ -220,7 +220,7 @@ class _Made:
         return f"CASE WHEN CONTAINS({text}, '{_MARK}') THEN {bare} ELSE {text} END"
 
     def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-        """Ends the query if a number's text is not NULL. `options`: the message, and the type."""
+        """Ends the query if a number's text is not NULL. `options` are the message and the type."""
         message, type = options
         value = arguments[0]
         return f"CASE WHEN {value} IS NOT NULL THEN CAST({self._fail(message, value)} AS {type}) END"
@@ -229,7 +229,8 @@ class _Made:
         return self._words.fail(f"{self._words.quoted(f'{REFUSAL}{message}: ')} || {number}")
 
     def total(self, whole: str, rest: str, tail: str) -> str:
-        """Parts may add up to more than one of the part before them, and to another sign."""
+        """Joins the sums of the parts. A part's sum may exceed one unit of the part before it, and have another
+        sign."""
         least = f"CAST('1e-{REST_DIGITS}' AS {_SMALL})"
         units = self._as_text(f"ABS({_cut('a.t')})")
         moved = f"CAST('0.' || LPAD(SPLIT_PART({units}, '.', 1), {REST_DIGITS}, '0') AS {_SMALL})"
@@ -297,12 +298,12 @@ def _float_fits(real: str) -> str:
 
 
 def _cut(sql: str) -> str:
-    """Towards zero; of so few digits that Spark takes it from the number without rounding."""
+    """Cuts towards zero, to so few digits that Spark takes them from the number without rounding."""
     return f"CAST(CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END AS DECIMAL(10, 0))"
 
 
-# Strings, numbers, and all else of a JSON text. Strings without a repetition of a choice: Java would go one deeper for
-# each of their letters.
+# Strings, numbers, and all other pieces of a JSON text. Strings are matched without a repetition of a choice, because
+# Java would recurse for each of their letters.
 _TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+'
 _NUMBER = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?\z"
 _DOUBLE_DIGITS = 15  # every number of so many is the double nearest to it

@@ -1,4 +1,4 @@
-"""What DuckDB calls the neutral parts of a plan. `TRY` returns NULL instead of an error."""
+"""The forms of the neutral parts of a plan in DuckDB. `TRY` returns NULL instead of an error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _float_bucket(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _time_text(sql: str) -> str:
-    """RFC 3339 in UTC; a fraction only where there is one."""
+    """Returns RFC 3339 in UTC, with a fraction only where there is one."""
     return (
         f"(STRFTIME({sql}, '%Y-%m-%dT%H:%M:%S') || CASE WHEN EPOCH_US({sql}) % 1000000 = 0 THEN '' ELSE "
         f"RTRIM(STRFTIME({sql}, '.%f'), '0') END || 'Z')"
@@ -83,7 +83,7 @@ def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """Six digits of the fraction; the rest is cut off, not rounded."""
+    """Reads six digits of the fraction; further ones are cut off, not rounded."""
     text = arguments[0]
     cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '\\1')"
     time = in_years(f"TRY_CAST({cut} AS TIMESTAMPTZ)", text, "EPOCH_US")
@@ -104,7 +104,8 @@ def _ipv4_text(digits: str) -> str:
 
 
 def json_path(steps: Sequence[str | int]) -> str:
-    """DuckDB's paths have no way to an empty name, and take `*` for all of them: then a JSON pointer leads there."""
+    """Returns the path. DuckDB's paths cannot express an empty name, and take `*` for all names; a JSON pointer is used
+    for these."""
     if {"", "*"} & set(steps):
         return "".join(map(_pointer, steps))
     return "$" + "".join(map(_step, steps))
@@ -115,7 +116,7 @@ def _pointer(step: str | int) -> str:
 
 
 def _step(step: str | int) -> str:
-    """Into an array from the end by `#-1`."""
+    """Returns a step of a path. `#-1` counts from the end of an array."""
     if isinstance(step, int):
         return f"[#-{-step}]" if step < 0 else f"[{step}]"
     return '."' + step.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -126,7 +127,7 @@ def _json_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _json_fields(json: str) -> str:
-    """A JSON pointer leads to any name, the empty one too."""
+    """Returns the fields of an object, by JSON pointers, which can express any name, even an empty one."""
     pointer = "'/' || REPLACE(REPLACE(k, '~', '~0'), '/', '~1')"
     field = f"{{'k': k, 'v': CAST(JSON_EXTRACT({json}, {pointer}) AS VARCHAR)}}"
     return f"LIST_TRANSFORM(JSON_KEYS({json}), LAMBDA k: {field})"
@@ -191,8 +192,8 @@ FORMS: Forms = {
     **duckdb_text.FORMS,
     # kinds
     "truncate": plain("TRUNC({0})"),
-    # DuckDB 2.0 puts a cast of `b.c` into the reading of the files; where one has `b` but nothing at `c` it then fails
-    # with an internal error. It leaves alone what is in a TRY.
+    # DuckDB 2.0 moves a cast of `b.c` into the reading of the files; if a file has `b` but nothing at `c`, that fails
+    # with an internal error. It does not move what is in a TRY.
     "rounded": plain("TRY(CAST({0} AS DOUBLE))"),
     # numbers
     "add": by_option(_number("+")),

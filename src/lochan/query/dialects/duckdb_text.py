@@ -21,9 +21,10 @@ def matches(text: str, pattern: str) -> str:
 
 
 def _opaque(text: str) -> str:
-    """DuckDB 2.0 keeps too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` in a WHERE: it tests a IS NOT NULL. The
-    same holds for CONTAINS, REGEXP_MATCHES and IN; what is in a TRY it leaves alone. A TRY takes nothing that may end
-    the query; an element of a list is left alone as well."""
+    """Wraps the text in a TRY. DuckDB 2.0 keeps too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` in a WHERE,
+    because it tests a IS NOT NULL. The same holds for CONTAINS, REGEXP_MATCHES and IN; it does not rewrite what is in a
+    TRY. A TRY must not contain anything that may end the query; for that a list element is used, which is not rewritten
+    either."""
     if not text.startswith("CASE"):
         return text
     return f"[{text}][1]" if "ERROR(" in text else f"TRY({text})"
@@ -55,8 +56,9 @@ def _replace_matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _levenshtein(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """DuckDB 2.0 counts bytes. Where a character may have several, each that both texts have gets a byte of its own;
-    all that only one of them has are alike, for they equal nothing in the other."""
+    """Counts characters, because DuckDB 2.0 counts bytes. If a character may have several bytes, each that both texts
+    have gets a byte of its own; all that only one of them has get the same byte, because they equal nothing in the
+    other."""
     one, other = arguments
     common = f"LIST_INTERSECT({_characters('pair.one')}, {_characters('pair.other')})"
     message = f"`levenshtein` of texts with more than {_BYTES_MAX} different characters in common; run it on spark"

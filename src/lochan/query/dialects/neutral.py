@@ -1,9 +1,8 @@
-"""What a plan says where the engines have no common word: each dialect knows what to put in its place.
+"""Parts of a plan for which the engines have no common syntax; each dialect has a form for them.
 
 A plan is a sqlglot tree of comparisons, connectives, CASE, casts and the plain aggregates, which both engines read
-alike; all else is a Neutral with a name that `dialects/duckdb.py` and `dialects/spark.py` have a form for. None of
-these forms raises while a query runs: what cannot be computed is NULL.
-"""
+alike; everything else is a Neutral with a name that `dialects/duckdb.py` and `dialects/spark.py` have a form for. None
+of these forms raises an error while a query runs: a result that cannot be computed is NULL."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from lochan.pools.times import MICROS_MAX, MICROS_MIN
 
 
 class Neutral(exp.Expression):
-    """`this` names it; `options` are constants that are not SQL, such as a pattern. They are a tuple, for in a list
-    sqlglot would compare texts without regard to case."""
+    """A neutral part. `this` is its name; `options` are constants that are not SQL, such as a pattern. They are a
+    tuple, because in a list sqlglot would compare texts without regard to case."""
 
     arg_types = {"this": True, "expressions": False, "options": False}  # noqa: RUF012  sqlglot's own way
 
@@ -26,7 +25,7 @@ class Neutral(exp.Expression):
         return self.args.get("options") or ()
 
 
-# What is made of many rows, even if no column is in it.
+# Names that compute one value from many rows, even if no column is in them.
 AGGREGATES = frozenset(
     ("row_number", "quantile", "sum_of", "collect", "collect_distinct", "collect_keyed", "first_by", "last_by")
 )
@@ -38,11 +37,11 @@ def neutral(name: str, *arguments: exp.Expr, options: tuple[Any, ...] = ()) -> N
 
 # ── how a neutral part is written ────────────────────────────────────────────────────────────────────────────────────
 
-# Its arguments' texts and its options become a text that needs no parentheses.
+# A form converts the texts of the arguments and the options to a text that needs no parentheses.
 Form = Callable[[Sequence[str], tuple[Any, ...]], str]
 Forms = dict[str, Form]
 
-# Texts that may say a time, in any year from 1 on; whether there is such a day the cast tells.
+# Texts that may be times, in any year from 1 on. Whether the day exists is found out by the cast.
 YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 RFC3339 = (
     rf"^{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
@@ -52,7 +51,7 @@ CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
 def plain(template: str) -> Form:
-    """`{0}`, `{1}` … are the arguments, `{o0}`, `{o1}` … the options as they are."""
+    """Returns a form from a template. `{0}`, `{1}` … are the arguments, `{o0}`, `{o1}` … the options, unchanged."""
 
     def form(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         return template.format(*arguments, **{f"o{at}": each for at, each in enumerate(options)})
@@ -61,23 +60,23 @@ def plain(template: str) -> Form:
 
 
 def call_form(name: str) -> Form:
-    """A function of all arguments."""
+    """Returns the form of a function of all arguments."""
     return lambda arguments, options: f"{name}({', '.join(arguments)})"
 
 
 def by_option(forms: dict[Any, Form]) -> Form:
-    """The first option chooses."""
+    """Returns a form that the first option chooses."""
     return lambda arguments, options: forms[options[0]](arguments, options)
 
 
 def fold_case(word: str) -> str:
-    """ASCII letters small, all others as they are."""
+    """Converts ASCII letters to lower case, and leaves all others unchanged."""
     return word.translate(str.maketrans(CAPITALS, SMALL))
 
 
 def folds_alike(word: str) -> bool:
-    """Whether an engine that folds all of Unicode finds nothing else by this word: two letters beyond ASCII fold to k
-    and i."""
+    """Returns whether an engine that folds all of Unicode finds nothing else by this word: two letters beyond ASCII
+    fold to k and i."""
     return word.isascii() and not set(fold_case(word)) & set("ki")
 
 
@@ -86,7 +85,7 @@ def like_pattern(word: str) -> str:
 
 
 def round_half_away(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """Halves away from zero, in the same steps everywhere: the engines' own ways differ in the last digit."""
+    """Rounds halves away from zero, by the same steps on both engines, whose own functions differ in the last digit."""
     value, scale = arguments[0], f"1e{options[0]}"
     moved = f"(ABS({value}) * {scale} + 5e-1)"
     whole = f"(({moved} - {moved} % 1e0) / {scale})"
@@ -94,19 +93,19 @@ def round_half_away(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def within_years(micros: str) -> str:
-    """NULL where no year from 1 to 9999 has this moment."""
+    """Returns the moment, or NULL if it is not in the years 1 to 9999."""
     return f"CASE WHEN {micros} BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN {micros} END"
 
 
 def in_years(time: str, text: str, micros: str) -> str:
-    """The same for a time that this text says: only in the first and the last day can an offset lead out of them.
-    `micros` is the function that counts them."""
+    """Does the same for a time that was read from this text: only on the first and the last day can an offset lead out
+    of these years. `micros` is the function that returns its microseconds."""
     edge = f"SUBSTRING({text}, 1, 10) IN ('0001-01-01', '9999-12-31')"
     return f"CASE WHEN {edge} AND {micros}({time}) NOT BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN NULL ELSE {time} END"
 
 
 def slice_ends(start: int | None, stop: int | None, length: str) -> tuple[str, str]:
-    """From 1, both ends included; negative ends count from the end."""
+    """Returns both ends, counted from 1 and included. Negative ends count from the end."""
     low = "1" if start is None else str(start + 1) if start >= 0 else f"GREATEST({length} - {-start - 1}, 1)"
     high = length if stop is None else str(stop) if stop >= 0 else f"({length} - {-stop})"
     return low, high
@@ -121,7 +120,7 @@ Text = Callable[[str], str]
 
 
 class Words(NamedTuple):
-    """For forms that take the same steps on both engines."""
+    """The words of an engine, for forms that take the same steps on both engines."""
 
     types: Mapping[str, str]  # the type of each kind
     text: str  # the type of texts
@@ -167,5 +166,5 @@ class Words(NamedTuple):
 
 
 def once(let: Callable[[str, str, str], str], value: str, body: Text) -> str:
-    """A value that stands in a text many times is written once, unless it is short."""
+    """Writes a value that occurs many times in a text only once, unless it is short."""
     return body(value) if len(value) <= _SHORT else let("it", value, body("it"))

@@ -120,7 +120,7 @@ def _list_has(words: Words, many: str, at: int) -> str:
 
 
 def _tag_elements(words: Words, arguments: Sequence[str], at: int, place: int) -> str:
-    """Elements as structs, with NULL in the place of those that other lists have."""
+    """Returns the elements as structs, with NULL in the fields of the other lists."""
     many, *nulls = arguments
     nulls[place] = "x"
     return words.each(many, "x", _tag(words, at, nulls))

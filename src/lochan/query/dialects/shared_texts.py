@@ -1,8 +1,7 @@
-"""Addresses, durations and JSON as texts, in the same steps on both engines.
+"""Addresses, durations and JSON as texts, by the same steps on both engines.
 
 An address is kept in digits that order as addresses do: `4` and 8 digits, or `6` and 32. A duration is written as
-1d2h3m4.5s.
-"""
+1d2h3m4.5s."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ DURATION = "^-?" + "".join(f"(?:{_AMOUNT}{unit})?" for unit in _UNITS) + "\\z"
 
 
 def ip_digits(words: Words, text: str) -> str:
-    """NULL for what is no address."""
+    """Returns the digits, or NULL if the text is not an address."""
     return words.once(text, lambda text: _digits(words, text))
 
 
@@ -45,7 +44,7 @@ def _groups_of_four(words: Words, text: str) -> str:
 
 
 def ip_text(words: Words, digits: str) -> str:
-    """The canonical form: no zeros in front, and the first of the longest rows of zeros as `::`."""
+    """Returns the canonical form: without leading zeros, and with `::` for the first of the longest runs of zeros."""
     return words.once(digits, lambda digits: _address(words, digits))
 
 
@@ -66,7 +65,7 @@ def _compress_zeros(whole: str) -> str:
 
 
 def _inner(text: str) -> str:
-    """Without the colons at the ends."""
+    """Removes the colons at the ends."""
     return f"TRIM(BOTH ':' FROM {text})"
 
 
@@ -75,7 +74,7 @@ def _side(text: str, at: int, mark: str = "::") -> str:
 
 
 def parse_duration(words: Words, text: str) -> str:
-    """Microseconds of a text such as 1h30m or -1.5s; NULL if it is none."""
+    """Returns the microseconds of a text such as 1h30m or -1.5s, or NULL if it is not a duration."""
     return words.once(text, lambda text: _micros(words, text))
 
 
@@ -91,7 +90,7 @@ def _micros(words: Words, text: str) -> str:
 
 
 def duration_text(words: Words, micros: str) -> str:
-    """Without the parts that are zero."""
+    """Returns the text of a duration, without the parts that are zero."""
     size, text = f"ABS({micros})", words.text
     parts = [f"CASE WHEN {micros} < 0 THEN '-' ELSE '' END"]
     for unit, length, among in (("d", 86_400_000_000, 0), ("h", 3_600_000_000, 24), ("m", 60_000_000, 60)):
@@ -108,13 +107,13 @@ def duration_text(words: Words, micros: str) -> str:
 # ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-# Strings without a repetition of a choice: Java would go one deeper for each of their letters.
+# Strings are matched without a repetition of a choice, because Java would recurse for each of their letters.
 _TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|true|false|null|[\[\]{}]'
 _PIECES = {"]": "0", "}": "0", "f": "1", "t": "2", "[": "5", "{": "6", "n": "7"}
 
 
 def json_order(words: Words, json: str, number_key: Callable[[str], str]) -> str:
-    """A text that orders as arrays and records do.
+    """Returns a text with the order of arrays and records.
 
     Each token of the JSON becomes a piece, and the pieces stand one behind the other: so arrays are compared element by
     element, and records field by field, its name before its value. What begins another comes before it.
@@ -127,7 +126,7 @@ def json_order(words: Words, json: str, number_key: Callable[[str], str]) -> str
         7           null
 
     Kinds come as `pools/kinds.py` has them. A NUL within a string is written as two ones, and a one as one and
-    two, so that nothing comes before a string's end.
+    two, so that nothing sorts before a string's end.
     """
     arms = " ".join(f"WHEN '{begins}' THEN '{piece}'" for begins, piece in _PIECES.items())
     string = f"'4' || {_characters(words, 'w')} || CHR(0)"
@@ -137,7 +136,7 @@ def json_order(words: Words, json: str, number_key: Callable[[str], str]) -> str
 
 
 def _characters(words: Words, token: str) -> str:
-    """Control characters are only in texts with an escape."""
+    """Escapes control characters. Only texts with an escape can have them."""
     plain = words.json_string([token], ())
     escaped = f"REPLACE(REPLACE({plain}, CHR(1), CHR(1) || CHR(2)), CHR(0), CHR(1) || CHR(1))"
     has_escape = f"CONTAINS({token}, {words.quoted(chr(92))})"
@@ -153,7 +152,7 @@ def merged_parts(arguments: Sequence[str], options: tuple[Any, ...]) -> tuple[Se
 
 
 def json_merged(words: Words, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """The last value of a name wins, in the place of the first."""
+    """Merges objects. The last value of a name wins, at the place of the first."""
     texts, gone = merged_parts(arguments, options)
     objects = words.kept(words.list_of(texts), "o", "o IS NOT NULL")
     fields = f"FLATTEN({words.each(objects, 'o', words.json_fields('o'))})"
@@ -169,7 +168,7 @@ def json_merged(words: Words, arguments: Sequence[str], options: tuple[Any, ...]
 
 
 def _renamed_field(words: Words, fields: str, name: str, new: str) -> str:
-    """A field that had the new name gives way."""
+    """Renames a field. It replaces a field that had the new name."""
     is_old = f"x.k = {words.quoted(name)}"
     others = words.kept("e", "x", f"{is_old} OR x.k <> {words.quoted(new)}")
     renamed = f"CASE WHEN {is_old} THEN {words.quoted(new)} ELSE x.k END"

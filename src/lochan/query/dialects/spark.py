@@ -1,4 +1,5 @@
-"""What Spark calls the neutral parts of a plan, in ANSI mode: what would raise is guarded, or has a form `try_…`."""
+"""The forms of the neutral parts of a plan in Spark, in ANSI mode: operations that would raise an error are guarded, or
+have a form `try_…`."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def _float_bucket(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _floor(value: str) -> str:
-    """FLOOR would make an int of it."""
+    """Rounds down. FLOOR would return an int."""
     whole = f"({value} - {value} % 1e0)"
     return f"(CASE WHEN {value} < {whole} THEN {whole} - 1e0 ELSE {whole} END + 0e0)"
 
@@ -129,7 +130,7 @@ def _array_json(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _json_of(value: str, type: Type | None, depth: int) -> str:
-    """Spark's own function, where it writes what DuckDB does: not where a float or a time is in it."""
+    """Uses Spark's own function where it writes the same as DuckDB, which is so unless there is a float or a time."""
     if type is None or not _has_own_text(type):
         return f"TO_JSON({value}, MAP('ignoreNullFields', 'false'))"
     if isinstance(type, Array):
@@ -179,7 +180,7 @@ def _ipv4_text(digits: str) -> str:
 
 
 def _wide_sum(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """Sums of ints are exact, as wide as they must be on the way."""
+    """Sums ints exactly, with as many digits as the sum needs on the way."""
     value = arguments[0]
     distinct, plain_value = ("DISTINCT ", value[9:]) if value.startswith("DISTINCT ") else ("", value)
     return f"SUM({distinct}CAST({plain_value} AS DECIMAL(38, 0)))"

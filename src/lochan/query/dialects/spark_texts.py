@@ -30,12 +30,12 @@ _LETTERS = {
 
 
 def time_text(sql: str) -> str:
-    """RFC 3339 in UTC; a fraction only where there is one."""
+    """Returns RFC 3339 in UTC, with a fraction only where there is one."""
     return f"(REPLACE({_utc_text(sql)}, ' ', 'T') || 'Z')"
 
 
 def time_in_format(sql: str, format: str) -> str:
-    """As `pools/times.py` renders it."""
+    """Renders a time as `pools/times.py` does."""
     text = _utc_text(sql)
     if format == times.NATIVE or not format:
         return time_text(sql)
@@ -58,7 +58,7 @@ def _strftime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """Six digits of the fraction; the rest is cut off, not rounded."""
+    """Reads six digits of the fraction; further ones are cut off, not rounded."""
     text = arguments[0]
     cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '$1')"
     zoned = matches(text, r"([Zz]|[+-][0-9]{2}:[0-9]{2})\z")
@@ -72,7 +72,7 @@ def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _java(format: str) -> str:
-    """The letters of strftime as those of Java, what stands between them in quotes."""
+    """Converts the letters of strftime to those of Java, with the text between them in quotes."""
     out, plain_text, at = "", "", 0
     while at < len(format):
         letter = format[at + 1] if format[at] == "%" else ""
@@ -102,7 +102,7 @@ FORMS: Forms = {
 
 
 def float_text(value: str) -> str:
-    """As JSON, the way DuckDB writes it; NULL of NULL. It has the fewest digits that say which float it is.
+    """Returns the float as JSON in DuckDB's notation, with the fewest digits that identify it, or NULL for NULL.
 
         1e7       10000000.0      up to 1e20
         1.25e-5   0.0000125       down to 1e-6
@@ -115,7 +115,7 @@ def float_text(value: str) -> str:
 
 
 def shortest(value: str) -> str:
-    """Always with a power of ten, and zeros behind the digits."""
+    """Returns the shortest digits, always with a power of ten, and zeros after the digits."""
     arms = [f"WHEN TRY_CAST({text} AS DOUBLE) = {value} THEN {text}" for text in map(_digits(value), (15, 16))]
     return f"CASE {' '.join(arms)} ELSE {_digits(value)(17)} END"
 
@@ -125,8 +125,8 @@ def _digits(value: str) -> Callable[[int], str]:
 
 
 def _of_text(java: str) -> str:
-    """Writes a text such as 1.50000000000000e+300 as a plain number. Infinity and NaN have no exponent, and stay as
-    they are."""
+    """Writes a text such as 1.50000000000000e+300 as a plain number. Infinity and NaN have no exponent, and stay
+    unchanged."""
     sign = f"CASE WHEN {java} LIKE '-%' THEN '-' ELSE '' END"
     digits = f"REGEXP_REPLACE(REGEXP_REPLACE(SPLIT_PART({java}, 'e', 1), '[-.]', ''), '0+$', '')"
     power = f"TRY_CAST(SPLIT_PART({java}, 'e', 2) AS INT)"
@@ -160,7 +160,8 @@ def _step(step: str | int) -> str:
 
 
 def json_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    """A variant knows a string from a number, but not how the number was written; the text knows that."""
+    """Returns the value at a path. A variant distinguishes a string from a number, but loses how the number was
+    written; the text keeps that."""
     path = _json_path(options)
 
     def found(text: str) -> str:
@@ -181,7 +182,7 @@ def json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def json_fields(json: str) -> str:
-    """Values as `json_items` finds them."""
+    """Returns the fields of an object, with values as `json_items` finds them."""
     variants = f"TRY_VARIANT_GET(TRY_PARSE_JSON({json}), '$', 'map<string,variant>')"
     texts = f"TRANSFORM_VALUES({variants}, (k, v) -> TO_JSON(v))"
     maps = f"NAMED_STRUCT('v', {texts}, 's', FROM_JSON({json}, 'map<string,string>'))"
@@ -208,5 +209,5 @@ def json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def json_text(value: str) -> str:
-    """A string as JSON writes it: in an array of one element, without the brackets."""
+    """Writes a string as JSON: as an array of one element, without the brackets."""
     return f"CASE WHEN {value} IS NOT NULL THEN REGEXP_REPLACE(TO_JSON(ARRAY({value})), '^\\\\[|\\\\]$', '') END"

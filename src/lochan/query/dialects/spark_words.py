@@ -24,7 +24,7 @@ TYPES = {
     "ip": "STRING",
 }
 
-# Java's own \b knows letters beyond ASCII, RE2's does not.
+# Java's \b includes letters beyond ASCII; RE2's does not.
 _WORD_END = r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))"
 _WORD_INSIDE = r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))"
 
@@ -34,13 +34,14 @@ def name_sql(name: str) -> str:
 
 
 def quote_text(value: str) -> str:
-    """Spark puts the server's environment and settings in the place of `${env:…}`, wherever it stands in a text that it
-    parses; a dollar in this notation it sees only afterwards."""
+    """Quotes a text. Spark replaces `${env:…}` by the server's environment and settings anywhere in a text that it
+    parses; in this notation it sees a dollar only after that."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def pattern(regexp: str) -> str:
-    """Raises Refused for one that Java may take forever to match, while nothing can stop it."""
+    """Quotes a regular expression. Raises Refused for one that Java may take forever to match, because nothing can stop
+    it."""
     _check_growth(regexp)
     out, at = "", 0
     while at < len(regexp):
