@@ -28,7 +28,7 @@ class Cursor:
 
     @property
     def at(self) -> int:
-        """Where the next token begins."""
+        """The place where the next token begins."""
         return self._at
 
     def peek(self) -> Token:
@@ -38,7 +38,7 @@ class Cursor:
         return found
 
     def symbol(self, *symbols: str) -> bool:
-        """Whether one of these is next."""
+        """Returns whether one of these symbols is next."""
         token = self._peek_or_none()
         return token is not None and token.kind == SYMBOL and token.text in symbols
 
@@ -50,15 +50,15 @@ class Cursor:
         return self._at >= len(self.text)
 
     def unreadable(self) -> bool:
-        """Whether what is next is no token."""
+        """Returns whether the next text is not a token."""
         return self._peek_or_none() is None
 
     def touching(self, symbol: str) -> bool:
-        """Whether the symbol follows what was just taken without a blank, as a call's parenthesis does."""
+        """Returns whether the symbol follows the last token without a blank, as a call's parenthesis does."""
         return self.text.startswith(symbol, self._ended)
 
     def after_next(self) -> str:
-        """The symbol or word behind the token that is next; empty where there is none."""
+        """Returns the symbol or word after the next token, or an empty text if there is none."""
         start = after_blanks(self.text, self.peek().stop)
         try:
             token = token_at(self.text, start)
@@ -87,7 +87,7 @@ class Cursor:
         return found
 
     def accept_flag(self, letter: str) -> bool:
-        """`-r`, without a blank within or a name that goes on."""
+        """Takes a flag such as `-r`, if it has no blank inside and no name continues it."""
         found = self.text.startswith(f"-{letter}", self._at)
         if found and not self.text[self._at + 2 : self._at + 3].isalnum():
             self.jump(self._at + 2)
@@ -109,7 +109,7 @@ class Cursor:
         return token is not None and token.kind in (WORD, QUOTED_NAME)
 
     def name(self, what: str = "a field's name") -> str:
-        """A bare name or one in backticks."""
+        """Takes a bare name or one in backticks."""
         token = self.peek()
         if token.kind not in (WORD, QUOTED_NAME):
             raise self.unexpected(what)
@@ -124,7 +124,7 @@ class Cursor:
         return token.literal
 
     def jump(self, to: int) -> None:
-        """Go on behind something that was read without tokens; or back."""
+        """Moves the cursor behind text that was read without tokens, or back."""
         self._ended = to
         self._at = after_blanks(self.text, to)
 
@@ -144,7 +144,7 @@ class Cursor:
 
     @contextmanager
     def deeper(self, start: int) -> Iterator[None]:
-        """Deep nesting is refused here, before Python's own stack overflows."""
+        """Limits nesting, before Python's own stack overflows."""
         if self._depth >= DEPTH_MAX:
             raise self.error(f"nested more than {DEPTH_MAX} deep", Span(start, start + 1))
         self._depth += 1
@@ -170,12 +170,13 @@ class Cursor:
             self.searching = before
 
     def lopsided(self) -> bool:
-        """Whether the symbol that is next has a blank on one side only."""
+        """Returns whether the next symbol has a blank on one side only."""
         around = self.text[self._at - 1 : self._at + 2 : 2]
         return self._at > 0 and around[:1].isspace() != (around[1:] or " ").isspace()
 
     def _peek_or_none(self) -> Token | None:
-        """A text that is no token is an error only for a caller that needs one: it may be a search word."""
+        """Returns the next token, or None. A text that is not a token is an error only for a caller that needs one: it
+        may be a search word."""
         try:
             return self.peek()
         except QueryError:

@@ -62,7 +62,7 @@ def expression(cursor: Cursor) -> Expr:
 
 
 def predicate(cursor: Cursor) -> Expr:
-    """What `and`, `or` and `not` join: a comparison, or a sum alone."""
+    """Parses an operand of `and`, `or` and `not`: a comparison, or a single sum."""
     return _binary(cursor, COMPARE)
 
 
@@ -71,7 +71,7 @@ def additive(cursor: Cursor) -> Expr:
 
 
 def path_of(value: Expr) -> tuple[str, ...] | None:
-    """`a.b.c` as its names; None for what is no plain field."""
+    """Returns the names of `a.b.c`, or None for anything but a plain field."""
     names: list[str] = []
     while isinstance(value, Dot):
         names.append(value.name)
@@ -80,7 +80,7 @@ def path_of(value: Expr) -> tuple[str, ...] | None:
 
 
 def join_balanced(op: str, parts: list[Expr]) -> Expr:
-    """`and` and `or` of many as a balanced tree: a thousand of them are ten levels."""
+    """Joins many parts by `and` or `or` in a balanced tree: a thousand of them are ten levels."""
     if len(parts) == 1:
         return parts[0]
     left, right = join_balanced(op, parts[: len(parts) // 2]), join_balanced(op, parts[len(parts) // 2 :])
@@ -91,7 +91,7 @@ def join_balanced(op: str, parts: list[Expr]) -> Expr:
 
 
 def _binary(cursor: Cursor, least: int) -> Expr:
-    """Operands joined by operators of this level and the tighter ones."""
+    """Parses operands joined by operators of this level and the tighter ones."""
     start = cursor.at
     left = _not(cursor) if least <= NOT and cursor.word("not") else _unary(cursor)
     while True:
@@ -112,7 +112,7 @@ def _binary(cursor: Cursor, least: int) -> Expr:
 
 
 def _operator(cursor: Cursor) -> tuple[str, bool]:
-    """The operator that is next, empty if none is, and whether `not` stands before it."""
+    """Returns the next operator, or an empty text if there is none, and whether `not` precedes it."""
     if cursor.word("not") and (behind := cursor.after_next()) in ("in", "like", "between"):
         return behind, True
     if cursor.searching and cursor.symbol("*", "/") and cursor.lopsided():
@@ -146,7 +146,7 @@ def _comparison(cursor: Cursor, start: int, op: str, left: Expr) -> Expr:
 
 
 def _members(cursor: Cursor) -> Expr:
-    """What stands behind `in`: anything, and also a list in parentheses, as in SQL."""
+    """Parses the right side of `in`: any value, or a list in parentheses, as in SQL."""
     start = cursor.at
     if not cursor.accept("("):
         return additive(cursor)
@@ -180,7 +180,7 @@ def _unary(cursor: Cursor) -> Expr:
 
 
 def _negative(cursor: Cursor, start: int) -> Expr:
-    """A minus in front of a number is part of it; only so can the least of 64 bits be written."""
+    """Parses a number with a minus, which is part of it: only so can the least number of 64 bits be written."""
     literal = cursor.take().literal
     assert literal is not None and isinstance(literal.value, int | float | Decimal)
     return Literal(literal.kind, -literal.value, span=cursor.since(start))
@@ -301,7 +301,7 @@ def _call(cursor: Cursor) -> Expr:
 
 
 def _pattern(cursor: Cursor, otherwise: Callable[[Cursor], Expr]) -> Expr:
-    """/re/, a glob, or any value that is a text."""
+    """Parses /re/, a glob, or any other value."""
     start = cursor.at
     if cursor.symbol("/"):
         pattern, stop = regexp_at(cursor.text, start)
@@ -314,7 +314,7 @@ def _pattern(cursor: Cursor, otherwise: Callable[[Cursor], Expr]) -> Expr:
 
 
 def _items(cursor: Cursor, close: str, pattern_at: int | None = None) -> list[Expr]:
-    """Separated by commas, up to what closes them."""
+    """Parses items separated by commas, up to the closing symbol."""
     items: list[Expr] = []
     if cursor.accept(close):
         return items

@@ -1,4 +1,4 @@
-"""Literals: text, numbers, times, durations, addresses and networks, from and to their written form."""
+"""Literals: texts, numbers, times, durations, addresses and networks, from and to their written form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MICROSECONDS = {
     "us": 1,
 }
 
-# The longest that looks like one of these is it; what it is worth is found out below.
+# The longest match of one of these counts; its value is computed below.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?(?![\w:])", re.ASCII)
 _NETWORK_V4 = re.compile(r"\d+\.\d+\.\d+\.\d+/\d+(?![\w.])", re.ASCII)
 _ADDRESS_V4 = re.compile(r"\d+\.\d+\.\d+\.\d+(?![\w.])", re.ASCII)
@@ -37,7 +37,7 @@ _DIGITS_MAX = 400  # no number that is one has more
 
 
 def number_at(text: str, start: int) -> tuple[Literal, int]:
-    """What begins with a digit, or is an address: the literal, and where it ends."""
+    """Reads a literal that begins with a digit, or is an address. Returns it and its end."""
     for pattern, read in _READERS:
         if found := pattern.match(text, start):
             return read(text, Span(start, found.end())), found.end()
@@ -52,7 +52,7 @@ def number_at(text: str, start: int) -> tuple[Literal, int]:
 
 
 def string_at(text: str, start: int) -> tuple[str, int]:
-    """What the quote at `start` opens, with its escapes resolved, and where it ends."""
+    """Reads the text in the quotes that open at `start`. Returns it with its escapes resolved, and its end."""
     quote, at, parts = text[start], start + 1, []
     while found := _PLAIN[quote].match(text, at):
         parts.append(found[0])
@@ -67,7 +67,7 @@ def string_at(text: str, start: int) -> tuple[str, int]:
 
 
 def regexp_at(text: str, start: int) -> tuple[str, int]:
-    """What stands between the slash at `start` and the next that is not escaped, which may be on this line only."""
+    """Reads the text between the slash at `start` and the next unescaped one, which must be on the same line."""
     found = _REGEXP.match(text, start)
     if found is None:
         raise QueryError("this regular expression never ends", text, Span(start, start + 1), hint="close it with /")
@@ -162,7 +162,7 @@ def _address(text: str, span: Span) -> Literal:
 
 
 def _float(text: str, span: Span) -> Literal:
-    """Where a float is not exactly the number that is written, the number itself."""
+    """Returns a float, or the exact number if no float equals it."""
     shown = text[span.start : span.stop]
     if len(shown) > _DIGITS_MAX:
         raise _too_large(text, span)
@@ -174,7 +174,7 @@ def _float(text: str, span: Span) -> Literal:
 
 
 def _int(text: str, span: Span) -> Literal:
-    """One more than the greatest is let through: with a minus in front it is the least."""
+    """Returns an int. One more than the greatest is accepted: with a minus it is the least."""
     if span.stop - span.start > _DIGITS_MAX:
         raise _too_large(text, span)
     value = int(text[span.start : span.stop])

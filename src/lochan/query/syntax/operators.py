@@ -1,4 +1,5 @@
-"""The operators that take rows and give rows, one function each; it is called behind the operator's name."""
+"""Parsers of the operators that take rows and return rows, one function for each. It is called behind the operator's
+name."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def _sample(cursor: Cursor, start: int) -> Sample:
 
 
 def _count(cursor: Cursor) -> int:
-    """One, unless it is said."""
+    """Parses a number of rows, which is one by default."""
     if ended(cursor):
         return 1
     value = cursor.literal("int", "how many rows").value
@@ -143,7 +144,7 @@ def _fuse(cursor: Cursor, start: int) -> Fuse:
 
 
 def is_aggregate(cursor: Cursor) -> bool:
-    """Whether an aggregate is called next, with a name before it or not. Takes nothing."""
+    """Returns whether an aggregate is called next, with or without a name before it. It takes nothing."""
     start = cursor.at
     path_before(cursor, ":=")
     found = cursor.word(*AGGREGATES) and cursor.text.startswith("(", cursor.peek().stop)
@@ -152,7 +153,8 @@ def is_aggregate(cursor: Cursor) -> bool:
 
 
 def aggregate(cursor: Cursor) -> Aggregate:
-    """`count() where ok, total := sum(x) by k, day := bucket(ts, 1d) every 1h`; `summarize` may stand before it."""
+    """Parses `count() where ok, total := sum(x) by k, day := bucket(ts, 1d) every 1h`, without the optional `summarize`
+    before it."""
     start = cursor.at
     values: tuple[Assigned, ...] = ()
     if not _keys_begin(cursor):
@@ -172,7 +174,7 @@ def aggregate(cursor: Cursor) -> Aggregate:
 
 
 def _keys_begin(cursor: Cursor) -> bool:
-    """A name before a := may be any."""
+    """Returns whether keys begin here. A name before a := may be any word, also `by` or `every`."""
     if not cursor.word("by", "every") or cursor.text.startswith("(", cursor.peek().stop):
         return False
     return cursor.after_next() not in (":=", ".")
@@ -206,7 +208,7 @@ T = TypeVar("T")
 
 
 def parse_list(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
-    """One or more, separated by commas."""
+    """Parses one or more items, separated by commas."""
     items = [item(cursor)]
     while cursor.accept(","):
         items.append(item(cursor))
@@ -214,7 +216,7 @@ def parse_list(cursor: Cursor, item: Callable[[Cursor], T]) -> tuple[T, ...]:
 
 
 def parse_assigned(cursor: Cursor) -> Assigned:
-    """With a name of its own, or with a value that names it."""
+    """Parses a value with a name of its own, or one that names itself."""
     value = expression(cursor)
     if cursor.symbol(":="):
         return Assigned(_target(cursor, value), expression(cursor))
@@ -225,20 +227,20 @@ def parse_assigned(cursor: Cursor) -> Assigned:
 
 
 def parse_named(cursor: Cursor) -> Assigned:
-    """With a name of its own."""
+    """Parses a value with a name of its own."""
     left = expression(cursor)
     return Assigned(_target(cursor, left), expression(cursor))
 
 
 def parse_renamed(cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`new := old`"""
+    """Parses `new := old`."""
     new = path(cursor)
     cursor.expect(":=", " between the new name and the old")
     return new, path(cursor)
 
 
 def path(cursor: Cursor) -> tuple[str, ...]:
-    """`a.b.c`"""
+    """Parses `a.b.c`."""
     value = expression(cursor)
     found = path_of(value)
     if found is None:
@@ -247,7 +249,7 @@ def path(cursor: Cursor) -> tuple[str, ...]:
 
 
 def path_before(cursor: Cursor, symbol: str) -> tuple[str, ...] | None:
-    """Takes `a.b :=`; None, and nothing taken, if it does not stand here."""
+    """Takes `a.b :=`. If that is not next, it takes nothing and returns None."""
     start = cursor.at
     names = []
     while cursor.is_name():

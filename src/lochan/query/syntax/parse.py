@@ -1,4 +1,4 @@
-"""A whole query of the pipe language: pipes, and the operators that hold pipes of their own."""
+"""Parses a whole query of the pipe language: pipes, and the operators that contain pipes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ TREE_MAX = 120  # levels, so that a walk through the tree may be recursive
 
 
 def parse(text: str) -> Pipe:
-    """Without a `from` if the query has none: then the caller decides what to read. Raises QueryError."""
+    """Parses a query. If it has no `from`, neither has the result: the caller decides what to read. Raises
+    QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():
@@ -30,12 +31,12 @@ def parse(text: str) -> Pipe:
 
 
 def _missing_bar(cursor: Cursor) -> str:
-    """`cut host where status == 200`"""
+    """Returns a hint for texts such as `cut host where status == 200`."""
     return "operators are joined by |" if cursor.word(*OPERATORS) else ""
 
 
 def parse_expression(text: str) -> Expr:
-    """An expression by itself, such as the condition of `delete`. Raises QueryError."""
+    """Parses an expression by itself, such as the condition of `delete`. Raises QueryError."""
     _check_characters(text)
     cursor = Cursor(text)
     if cursor.ended():
@@ -55,7 +56,7 @@ def _check_characters(text: str) -> None:
 
 
 def _check_depth(text: str, root: Node) -> None:
-    """A long sum is a deep tree without a parenthesis in it."""
+    """Raises QueryError for a tree that is too deep. A long sum is a deep tree without any parenthesis."""
     level: list[Node] = [root]
     for _ in range(TREE_MAX):
         level = [below for node in level for each in node.__struct_fields__ for below in _nodes(getattr(node, each))]
@@ -78,7 +79,7 @@ _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "~", ":=")
 
 
 def pipe(cursor: Cursor, *, sourced: bool) -> Pipe:
-    """Up to what ends it. `pass` does nothing, and so leaves nothing in the tree."""
+    """Parses a pipe up to its end. `pass` does nothing, and so adds nothing to the tree."""
     start = cursor.at
     operators: list[Operator] = []
     with cursor.deeper(start):
@@ -117,10 +118,10 @@ def _operator(cursor: Cursor, word: str, sourced: bool) -> Operator:
 
 
 def _operator_word(cursor: Cursor) -> str:
-    """The name of the operator that stands here; empty where none is named.
+    """Returns the name of the operator that is next, or an empty text if there is none.
 
-    A field may be named as an operator is, and a function too: `head == 1`, `union(x) by k`, `join(tags, ",") == "a"`.
-    """
+    A field may have the name of an operator, and a function too: `head == 1`, `union(x) by k`, `join(tags, ",") ==
+    "a"`."""
     if not cursor.word(*OPERATORS):
         return ""
     token = cursor.peek()
@@ -139,7 +140,7 @@ def _operator_word(cursor: Cursor) -> str:
 
 class PipeParser(Protocol):
     def __call__(self, cursor: Cursor, *, sourced: bool) -> Pipe:
-        """`sourced`: the pipe may begin with a `from`; an arm goes on with the rows it is given."""
+        """Parses a pipe. With `sourced`, it may begin with a `from`; an arm continues with the rows it is given."""
 
 
 class BranchParser(Protocol):
@@ -147,7 +148,7 @@ class BranchParser(Protocol):
 
 
 def _join(cursor: Cursor, start: int, pipe: PipeParser, kind: str = "inner") -> Join:
-    """`join (query) on left = right fields`; one name alone is that of both sides."""
+    """Parses `join (query) on left = right fields`. A single name is that of both sides."""
     other = _other(cursor, pipe)
     cursor.expect_word("on", " and the two values that are to be equal")
     left = right = additive(cursor)

@@ -1,7 +1,7 @@
 """A search: terms and conditions side by side. `error or status >= 500` looks for a word and compares a field.
 
-A condition is a comparison or a call. All else is a term: a plain word, a text in quotes, a glob, a /regexp/.
-So a field that is true or false by itself is no condition here; `where ok` says that.
+A condition is a comparison or a call. Everything else is a term: a plain word, a text in quotes, a glob, a /regexp/.
+So a field that is true or false by itself is not a condition here; `where ok` is one.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def search(cursor: Cursor) -> Expr:
 
 
 def bare(cursor: Cursor) -> Expr:
-    """What stands between two pipes without an operator's name: a condition or a search."""
+    """Parses the text between two pipes without an operator's name: a condition or a search."""
     return _whole(cursor) or search(cursor)
 
 
 def ended(cursor: Cursor) -> bool:
-    """Whether the operator ends here."""
+    """Returns whether the operator ends here."""
     if cursor.in_switch and cursor.word("case", "default"):
         return True
     return cursor.ended() or cursor.symbol("|", ")", "=>")
 
 
 def _whole(cursor: Cursor) -> Expr | None:
-    """`c ? a : b`, true, false or null: what a search does not know."""
+    """Parses `c ? a : b`, true, false or null, which a search does not have."""
     start = cursor.at
     if cursor.word("true", "false", "null") or cursor.text.find("?", start) >= 0:
         try:
@@ -107,7 +107,7 @@ def _regexp(cursor: Cursor) -> Term:
 
 
 def _quoted_term(cursor: Cursor, failed: QueryError | None) -> Term | None:
-    """A text in quotes, or a name in backticks, which is one here too."""
+    """Parses a text in quotes, or a name in backticks, which counts as a text here."""
     if cursor.text[cursor.at : cursor.at + 1] not in ('"', "'", "`"):
         return None
     token = cursor.take()
@@ -140,7 +140,7 @@ def _word(cursor: Cursor, value: Expr | None, failed: QueryError | None) -> Term
 
 
 def _goes_on(cursor: Cursor, stop: int) -> bool:
-    """Whether what follows a word that is no value is another term, or the end; else the word began a condition."""
+    """Returns whether a word is followed by another term, or the end; otherwise the word began a condition."""
     return _ANOTHER.match(cursor.text, stop) is not None
 
 

@@ -1,7 +1,6 @@
-"""What `from` names: `pool@ref:meta`, `repository@ref/path`, each read as it is in the text.
+"""Parses the sources after `from`: `pool@ref:meta`, `repository@ref/path`, each read directly from the text.
 
-Names and refs follow rules of their own, with dashes, slashes and times in braces, so no tokens are made of them.
-"""
+Names and refs follow rules of their own, with dashes, slashes and times in braces, so no tokens are made of them."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def source(cursor: Cursor) -> Source:
 
 
 def load(cursor: Cursor, start: int) -> Load:
-    """`pool@branch message "…"`"""
+    """Parses `pool@branch message "…"`."""
     at = cursor.at
     into = _parts(cursor, at)
     if not isinstance(into.name, str) or into.path or into.meta or into.no_key:
@@ -59,7 +58,7 @@ def load(cursor: Cursor, start: int) -> Load:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether it can be written without quotes."""
+    """Returns whether the name can be written without quotes."""
     return _NAME.fullmatch(name) is not None and not is_glob(name) and not name.endswith(NO_KEY)
 
 
@@ -114,7 +113,7 @@ def _name(cursor: Cursor, at: int) -> tuple[str | Glob | Regexp | None, int]:
 
 
 def _ref(cursor: Cursor, at: int, pattern: re.Pattern[str]) -> tuple[str, int]:
-    """Behind the @ that stands here. What it names is not known yet, only that it could name something."""
+    """Parses the ref after the @ that is here. It checks only that the ref is well-formed."""
     found = pattern.match(cursor.text, at + 1)
     if found is None:
         raise cursor.error("expected a branch, a tag, a commit or {a time} after the @", Span(at, at + 1))

@@ -1,4 +1,4 @@
-"""A misspelt operator is an error, not a search: `srot ts` would find the rows that hold both words."""
+"""Finds misspelt operators, which are errors and not searches: `srot ts` would find the rows that hold both words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOT_HERE = {
 
 
 def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
-    """Raises QueryError where a search begins with what looks like an operator."""
+    """Raises QueryError if a search begins with a word that looks like an operator."""
     if not cursor.is_name() or cursor.peek().kind != WORD:
         return
     token = cursor.peek()
@@ -64,7 +64,7 @@ def _search_for(word: str) -> str:
 
 
 def _what_follows(cursor: Cursor, stop: int) -> Callable[[str], bool]:
-    """Whether what stands behind the word could be an operator's of this name."""
+    """Returns a test of whether the text after the word could belong to an operator of a given name."""
     text = cursor.text
     if stop < len(text) and not text[stop].isspace() and text[stop] not in "|)":
         return lambda name: False  # a call, or a word that goes on
@@ -83,7 +83,8 @@ def _what_follows(cursor: Cursor, stop: int) -> Callable[[str], bool]:
 
 
 def _near(word: str, name: str) -> bool:
-    """One letter more, less or other, or two changed places; or other capitals. Short words are near too much."""
+    """Returns whether the word has one letter more, less or different, two letters swapped, or other capitals. Short
+    words are similar to too many others, so they are excluded."""
     if word.lower() == name:
         return True
     if len(name) < 4 or word[0] != name[0] or abs(len(word) - len(name)) > 1:

@@ -1,5 +1,5 @@
-"""One token of the pipe language at a place in the text. What a slash or a star means depends on its place, so tokens
-are made on demand. Regexps, globs, search words and sources are read by the parsers that expect them."""
+"""Reads one token of the pipe language at a place in the text. The meaning of a slash or a star depends on its place,
+so tokens are read on demand. Regexps, globs, search words and sources are read by the parsers that expect them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 def token_at(text: str, start: int) -> Token:
-    """The token that begins at `start`, where no blank and no comment is. Raises QueryError."""
+    """Returns the token that begins at `start`, where there is no blank and no comment. Raises QueryError."""
     if start >= len(text):
         return Token(END, "", len(text), len(text))
     first = text[start]
@@ -51,7 +51,7 @@ def token_at(text: str, start: int) -> Token:
 
 
 def after_blanks(text: str, start: int) -> int:
-    """Where blanks and comments end: `-- to the end of the line` and `/* between */`."""
+    """Returns the place where blanks and comments end: `-- to the end of the line` and `/* between */`."""
     start = _skip_blanks(text, start)
     if text.startswith("/*", start):
         raise QueryError("this comment never ends", text, Span(start, start + 2), hint="close it with */")
@@ -59,26 +59,26 @@ def after_blanks(text: str, start: int) -> int:
 
 
 def is_sql(text: str) -> bool:
-    """Whether a query is SQL. All others are in the pipe language."""
+    """Returns whether a query is SQL. All others are in the pipe language."""
     return _SQL.match(text, _skip_blanks(text, 0)) is not None
 
 
 def _skip_blanks(text: str, start: int) -> int:
-    """One blank after the other: a repetition of repetitions would try all ways to cut them."""
+    """Skips one blank after the other: a repetition of repetitions would try all ways to divide them."""
     while blank := _BLANK.match(text, start):
         start = blank.end()
     return start
 
 
 def is_bare(name: str) -> bool:
-    """Whether a field's name can be written without backticks."""
+    """Returns whether a field's name can be written without backticks."""
     is_reserved = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
     return _WORD.fullmatch(name) is not None and not is_reserved
 
 
 RESERVED = frozenset({"and", "or", "not", "in", "like", "between", "true", "false", "null", "this"})
 
-# As SQL's keywords are often written. A search for such a word, or a field of that name, stands in quotes.
+# SQL's keywords are often written so. A search for such a word, or a field of that name, must be quoted.
 _IN_CAPITALS = {word.upper(): word for word in ("and", "or", "not", "in", "like", "between")}
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -96,7 +96,7 @@ def _literal(literal: Literal, text: str, start: int, stop: int) -> Token:
 # ── words of a search, and globs: as they stand in the text, for `web-1.example*` is no difference ───────────────────
 
 
-# What separates tokens everywhere else ends a word too. A comma does not: the parser of what follows refuses it.
+# Characters that separate tokens elsewhere end a word too. A comma does not: the next parser refuses it.
 _PART = r"[^\s\x00-\x1f\x7f|()\"'`,=<>!~\[\]{};]"
 _SEARCH_WORD = re.compile(rf"{_PART}+")
 _LETTER = re.compile(r"\w")
@@ -104,13 +104,14 @@ _STARS = re.compile(r"[*?]+")
 
 
 def word_at(text: str, start: int) -> str:
-    """Empty if none begins here: signs alone are no word, they are more likely a mistake."""
+    """Returns the word that begins here, or an empty text. Signs alone are not a word, because they are more likely a
+    mistake."""
     found = _SEARCH_WORD.match(text, start)
     return found[0] if found and (_LETTER.search(found[0]) or is_glob(found[0])) else ""
 
 
 def glob_at(text: str, start: int) -> str:
-    """A word with a star or a question mark, and something beside; empty where none begins."""
+    """Returns the word with a star or a question mark, and other letters, that begins here, or an empty text."""
     found = _SEARCH_WORD.match(text, start)
     word = found[0] if found and is_glob(found[0]) else ""
     return word if not _STARS.fullmatch(word) and not word.startswith(("/", "-", "*/")) else ""

@@ -1,4 +1,4 @@
-"""An expression as the text that parses to it again."""
+"""Writes an expression as text that parses to it again."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _PLACES = {"all": _ALL, "operand": _OPERAND}
 
 
 def text_of(value: Expr, place: str = "all") -> str:
-    """With parentheses where the tree needs them, and around `and` within `and`, `or` within `or`. `place`: where
-    anything can stand, or only what binds as tightly as a sum."""
+    """Returns the text, with parentheses where the tree needs them, and around `and` within `and`, `or` within `or`.
+    With the `place` "all" any expression can be there, with "operand" only one that binds as tightly as a sum."""
     return _text(value, _PLACES[place])
 
 
@@ -45,7 +45,7 @@ def _text(value: Expr, least: int) -> str:
 
 
 def _expression_text(value: Expr) -> tuple[str, int]:
-    """And how tight it binds."""
+    """Returns the text, and how tightly it binds."""
     match value:
         case Binary():
             return _binary(value)
@@ -105,7 +105,8 @@ def _tight(value: Expr) -> str:
 
 
 def _before(value: Expr) -> str:
-    """What a dot or a bracket stands behind; a literal's own dot would be another's."""
+    """Returns the text before a dot or a bracket. A literal is put in parentheses, because it may have a dot of its
+    own."""
     text = _text(value, _BEHIND)
     return f"({text})" if isinstance(value, Literal) else text
 
