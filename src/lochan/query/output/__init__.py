@@ -1,1 +1,2 @@
-"""From an engine's columns back to rows, and to the formats that rows are given in. Nothing here knows an engine."""
+"""Converts an engine's columns back to rows, and to the formats in which rows are returned. It is independent of the
+engines."""

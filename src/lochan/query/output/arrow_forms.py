@@ -1,4 +1,4 @@
-"""Rows in the forms of other programs. Whoever has an Arrow reader has them all."""
+"""Rows in the forms of other programs, for every result that has an Arrow reader."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ if TYPE_CHECKING:
 
 
 class ArrowForms(ABC):
-    """Any program that speaks Arrow takes it as a table (`__arrow_c_stream__`): `polars.DataFrame(result)`,
+    """A result that any program with Arrow can use as a table (`__arrow_c_stream__`): `polars.DataFrame(result)`,
     `pyarrow.table(result)`, `duckdb.sql("SELECT … FROM result")`."""
 
     @abstractmethod
     def arrow_reader(self) -> pa.RecordBatchReader:
-        """The rows as typed columns, batch by batch as they are read."""
+        """Returns the rows as typed columns, batch by batch as they are read."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.arrow_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
-        """A column for each field. A field of several kinds, or without a single type, is JSON text."""
+        """Returns a table with a column for each field. A field of several kinds, or without a single type, is JSON
+        text."""
         return self.arrow_reader().read_all()
 
     def to_pandas(self) -> Any:
-        """A DataFrame. Needs pandas."""
+        """Returns a DataFrame. Needs pandas."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> PolarsFrame:
-        """A DataFrame."""
+        """Returns a DataFrame."""
         import polars as pl
 
         return pl.DataFrame(self.to_arrow())
 
     def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
-        """A relation of that connection, or of DuckDB's default one."""
+        """Returns a relation of that connection, or of DuckDB's default one."""
         import duckdb
 
         return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
 
     def to_spark(self, spark: SparkSession | None = None) -> SparkFrame:
-        """A DataFrame of that session, or of the active one, by way of this process. `lochan.spark.query` and
-        `lochan.spark.read` read on the cluster instead. Raises Refused without a session."""
+        """Returns a DataFrame of that session, or of the active one. The rows pass through this process;
+        `lochan.spark.query` and `lochan.spark.read` read on the cluster instead. Raises Refused without a session."""
         if spark is None:
             from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""What the columns of a result are: how a row is put together from them.
+"""Describes the columns of a result, and how a row is made of them.
 
 Column
   kinds      {"int": "c0", "string": "c1"}    the column of each kind; of a row's at most one is not NULL
@@ -33,7 +33,8 @@ class TimeFormat:
 
 @dataclass(frozen=True)
 class BodyText:
-    """Rows that are text are in this column as a whole, except the members that the query made. NULL for others."""
+    """The column that holds rows which are text, as a whole, except for the members that the query made. It is NULL for
+    other rows."""
 
     column: str
     made: frozenset[str]

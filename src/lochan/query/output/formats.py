@@ -1,4 +1,4 @@
-"""A result in the format that is asked for, as pieces of bytes while its rows come."""
+"""Writes a result in the requested format, as pieces of bytes while its rows come."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ndjson(batches: Batches, row: Column) -> Iterator[bytes]:
 
 
 def json(batches: Batches, row: Column) -> Iterator[bytes]:
-    """A list, a row on a line."""
+    """Yields a JSON list, with a row on each line."""
     begun = False
     for batch in batches:
         if len(batch):
@@ -45,7 +45,7 @@ def write_parquet(batches: Batches, row: Column, sink: IO[bytes]) -> None:
 
 
 def write_arrow(batches: Batches, row: Column, sink: IO[bytes]) -> None:
-    """The stream format of Arrow IPC."""
+    """Writes the stream format of Arrow IPC."""
     from lochan.query.output.typed import typed_batches, typed_schema
 
     with pa.ipc.new_stream(sink, typed_schema(row)) as writer:
@@ -54,7 +54,8 @@ def write_arrow(batches: Batches, row: Column, sink: IO[bytes]) -> None:
 
 
 def write(form: str, batches: Batches, row: Column, sink: IO[bytes]) -> None:
-    """`form` is ndjson, json, csv, text, parquet, arrow, or stream, which is read by `output/stream.py`."""
+    """Writes the rows. `form` is ndjson, json, csv, text, parquet, arrow, or stream, which is read by
+    `output/stream.py`."""
     if form == "stream":
         from lochan.query.output.stream import write_stream
 
@@ -72,14 +73,15 @@ def write(form: str, batches: Batches, row: Column, sink: IO[bytes]) -> None:
 
 
 def rows(batch: pa.RecordBatch, row: Column) -> Iterator[Any]:
-    """As a JSON reader gives them; ints of any size, and times as they were written."""
+    """Yields the rows as a JSON reader returns them, with ints of any size, and times in their original format."""
     read = read_value if _has_texts(row) else orjson.loads
     for text in texts(batch, row).to_pylist():
         yield read(text)
 
 
 def _has_texts(row: Column) -> bool:
-    """Only in texts that were kept as they came numbers can be that a double does not hold."""
+    """Returns whether the rows may have numbers that a double does not hold. Only texts that were kept unchanged can
+    have these."""
     return (
         row.body is not None
         or bool({JSON, DECIMAL} & set(row.kinds))
@@ -94,7 +96,8 @@ VALUE = "value"  # the only column of rows that are no records
 
 
 def fields(row: Column) -> tuple[tuple[str, Column], ...]:
-    """Raises Refused for rows that are kept as text: they have no columns in common."""
+    """Returns the columns of the fields. Raises Refused for rows that are stored as text: they have no columns in
+    common."""
     if row.body is not None:
         raise Refused(
             "these rows are kept as text and have no columns in common, so they make no table",
@@ -108,13 +111,13 @@ def titles(row: Column) -> list[str]:
 
 
 def cells(batch: pa.RecordBatch, row: Column) -> list[pa.Array]:
-    """A column of texts for each field of the rows, NULL where a row has nothing there. A string is its own text,
-    everything else is written as in JSON; null is an empty cell, as missing is."""
+    """Returns a column of texts for each field of the rows, with NULL where a row has nothing there. A string is its
+    own text, everything else is written as in JSON. Null and missing are empty cells."""
     return [cell_texts(batch, column) for _, column in fields(row)]
 
 
 def cell_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """The texts of one field."""
+    """Returns the texts of one field."""
     plain = [_plain(batch, kind, name, column) for kind, name in column.kinds.items() if kind != NULL]
     if not plain:
         return pa.nulls(len(batch), pa.large_string())
@@ -134,7 +137,8 @@ def _plain(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> pa.Ar
 
 
 def tab_separated(batches: Batches, row: Column) -> Iterator[bytes]:
-    """The `text` format: cells with tabs between them, without a header. What would break a line is a space."""
+    """Yields the `text` format: cells with tabs between them, without a header. Tabs and line breaks in cells become
+    spaces."""
     for batch in batches:
         found = [pc.replace_substring_regex(pc.fill_null(each, ""), r"[\t\r\n]", " ") for each in cells(batch, row)]
         if found and len(batch):
@@ -150,7 +154,7 @@ _QUOTE = pa.scalar('"', _TEXT)
 
 
 def csv(batches: Batches, row: Column) -> Iterator[bytes]:
-    """A header, then a line for each row. Cells are quoted where they must be; `""` is an empty string."""
+    """Yields a header, then a line for each row. Cells are quoted where necessary; `""` is an empty string."""
     names = pa.array(titles(row), _TEXT)
     yield ",".join(_quote(names).to_pylist()).encode() + b"\r\n"
     for batch in batches:
@@ -175,7 +179,7 @@ ROWS_AT_ONCE = 1_000
 
 
 def table_pages(batches: Batches, row: Column) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """Titles and cells of at most ROWS_AT_ONCE rows; at least one page, which may be empty."""
+    """Yields titles and cells of at most ROWS_AT_ONCE rows. There is at least one page, which may be empty."""
     names = titles(row)
     page: list[list[str]] = []
     shown = False

@@ -1,8 +1,7 @@
-"""A result on its way to another process, without a loss: the engine's own columns as an Arrow stream, and in its
-schema what they are, so that the reader makes every form of the rows that the writer could.
+"""Sends a result to another process without any loss: the engine's own columns as an Arrow stream, with their
+description in its schema, so that the reader can make every form of the rows that the writer could.
 
-Rows that are kept as text come as their texts: how a query edits these cannot be sent.
-"""
+Rows that are stored as text are sent as their texts, because a query's edits to these cannot be sent."""
 
 from __future__ import annotations
 
@@ -56,7 +55,8 @@ class ColumnRecord(msgspec.Struct, omit_defaults=True):
 
 
 def write_stream(batches: Iterable[pa.RecordBatch], row: Column, sink: IO[bytes]) -> None:
-    """Nothing is written before the first batch is there; without any, a stream that has none."""
+    """Writes the stream. It writes nothing before the first batch comes; without any batch it writes an empty
+    stream."""
     writer = None
     told = {_ROW: msgspec.json.encode(ColumnRecord.of(_TEXTS if _has_body(row) else row))}
     for batch in batches:
@@ -70,7 +70,7 @@ def write_stream(batches: Iterable[pa.RecordBatch], row: Column, sink: IO[bytes]
 
 
 def read_stream(source: Any) -> tuple[Column, Iterator[pa.RecordBatch]]:
-    """Raises Corrupt for a stream that says nothing of its columns."""
+    """Returns the columns and the batches. Raises Corrupt for a stream without a description of its columns."""
     reader = pa.ipc.open_stream(source)
     told = (reader.schema.metadata or {}).get(_ROW)
     if told is None:

@@ -1,9 +1,8 @@
-"""Rows as JSON texts, made column by column: no row is ever a Python object. Each value is a text already when the text
-of the object around it is joined.
+"""Rows as JSON texts, made column by column: no row ever becomes a Python object. Each value is a text already when the
+text of the object around it is joined.
 
-Numbers have one writer here, whichever engine computed them: a float is the shortest text that reads back to it, and
-always looks like a float; NaN and the infinities, for which JSON has no word, are null.
-"""
+Numbers have one writer here, for results of every engine: a float is the shortest text that reads back to it, and
+always looks like a float. NaN and the infinities, which JSON cannot express, are null."""
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ _UGLY = r'[\x00-\x1f"\\]'
 
 
 def texts(batch: pa.RecordBatch, row: Column) -> pa.Array:
-    """One JSON text for each row."""
+    """Returns one JSON text for each row."""
     return value_texts(batch, row)
 
 
 def value_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """NULL where the value is missing."""
+    """Returns the texts of a value, with NULL where it is missing."""
     found = [kind_texts(batch, kind, name, column) for kind, name in column.kinds.items()]
     if not found:
         found = [pa.nulls(len(batch), _TEXT)]
@@ -41,7 +40,7 @@ def value_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 def kind_texts(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> pa.Array:
-    """The texts of the values of one kind; NULL for all others."""
+    """Returns the texts of the values of one kind, with NULL for all others."""
     if kind == OBJECT:
         made = _objects(batch, column)
         return made if not name else _where(_array(batch, name), made)
@@ -93,7 +92,7 @@ def string_texts(values: pa.Array) -> pa.Array:
 
 
 def _escape(values: pa.Array) -> pa.Array:
-    """What stands between the quotes."""
+    """Returns the texts between the quotes."""
     values = values.cast(_TEXT)
     if not pc.any(pc.match_substring_regex(values, _UGLY)).as_py():
         return values
@@ -112,7 +111,7 @@ def duration_texts(values: pa.Array) -> pa.Array:
 
 
 def duration_text(micros: int) -> str:
-    """As the language writes them: 1d2h3m4.5s, without the parts that are zero."""
+    """Returns a duration as the language writes it, such as 1d2h3m4.5s, without the parts that are zero."""
     rest, parts = abs(micros), []
     for unit, length in (("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000)):
         count, rest = divmod(rest, length)
@@ -124,14 +123,14 @@ def duration_text(micros: int) -> str:
 
 
 def ip_text(digits: str | None) -> str | None:
-    """From the digits that order as addresses do."""
+    """Returns an address from its digits."""
     import ipaddress
 
     return None if digits is None else str(ipaddress.ip_address(bytes.fromhex(digits[1:])))
 
 
 def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """As they were written, where the query did not make them."""
+    """Returns times in their original format, unless the query made them."""
     values, format = _array(batch, column.kinds[TIME]), column.format
     if format is not None and format.original:
         plain = replace(column, format=replace(format, original=""))
@@ -147,7 +146,7 @@ def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 def time_texts(values: pa.Array, format: str) -> pa.Array:
-    """Without a format of its own a time is written in the shortest way, in UTC."""
+    """Returns the texts of times. Without a format, a time is written in the shortest way, in UTC."""
     stored = values.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(values.type) else values
     return times.render_all(stored.cast(pa.timestamp("us")), format or times.NATIVE).cast(_TEXT)
 
@@ -165,7 +164,7 @@ def array_texts(values: pa.Array, element: Type | None) -> pa.Array:
 
 
 def typed_texts(values: pa.Array, type: Type | None) -> pa.Array:
-    """What is inside of an array: NULL is null."""
+    """Returns the texts of values inside an array, where NULL is null."""
     type = None if type is None else sure(type)
     if isinstance(type, Array):
         return array_texts(values, type.of)
@@ -194,7 +193,7 @@ def _objects(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 class _Piece(NamedTuple):
-    """A member's texts without what all of them begin and end with: that is joined to the name, once."""
+    """A member's texts without the text that all of them begin and end with, which is joined to the name once."""
 
     before: str
     texts: pa.Array
@@ -217,7 +216,7 @@ def _piece(batch: pa.RecordBatch, column: Column) -> _Piece:
 
 
 def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, _Piece]) -> pa.Array:
-    """Rows of one order are made together; then each goes to its place."""
+    """Makes the rows of each order together, and then puts each in its place."""
     numbers = pc.fill_null(_array(batch, order.column).cast(pa.int64()), -(1 << 62)).to_numpy(zero_copy_only=False)
     parts, places = [], []
     for number in np.unique(numbers):
@@ -233,7 +232,7 @@ def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, _Piec
 
 
 def _object_texts(members: dict[str, _Piece], names: Sequence[str], count: int) -> pa.Array:
-    """Joined at once; only members that some rows lack are joined to their names before."""
+    """Joins all members at once. Only members that some rows lack are joined to their names before."""
     if not names:
         return _repeat("{}", count)
     parts: list[Any] = []
@@ -256,8 +255,8 @@ def _object_texts(members: dict[str, _Piece], names: Sequence[str], count: int) 
 
 
 def _from_body(batch: pa.RecordBatch, body: BodyText, members: dict[str, _Piece]) -> pa.Array:
-    """The text as it is, unless the query changed something in it: then row by row, for each has fields of its own.
-    NULL for rows that are no text."""
+    """Returns the text unchanged, unless the query changed something in it. Then it is edited row by row, because each
+    has its own fields. It is NULL for rows that are not text."""
     rows = _array(batch, body.column).cast(_TEXT)
     if not body.edits:
         return rows

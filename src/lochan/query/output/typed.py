@@ -30,12 +30,13 @@ _TYPES = {**_PLAIN, **_TEXTS, WIDE: pa.decimal128(38, 19), DURATION: pa.duration
 
 
 def typed_schema(row: Column) -> pa.Schema:
-    """The same for all batches of a result, whatever is in them. Raises Refused for rows that make no table."""
+    """Returns the schema, which is the same for all batches of a result, whatever they hold. Raises Refused for rows
+    that make no table."""
     return pa.schema([pa.field(name, _type(column)) for name, column in fields(row)])
 
 
 def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    """The column of one field; NULL where it is null or missing."""
+    """Returns the column of one field, with NULL where it is null or missing."""
     found = [kind_texts(batch, kind, column.kinds[kind], column) for kind in _kinds(column)]
     return pc.coalesce(*found)
 
@@ -53,7 +54,7 @@ def typed_batches(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[pa
 
 
 def is_text(column: Column) -> bool:
-    """Whether no type but that of texts holds all that its values say."""
+    """Returns whether only the type of texts can hold all of its values."""
     kinds = _kinds(column)
     if kinds == [TIME]:
         return column.format is not None and bool(column.format.original)
@@ -92,7 +93,7 @@ def _element(type: Type | None) -> pa.DataType:
 
 
 def not_exact(name: str) -> str:
-    """Why a column has no one type."""
+    """Returns the reason why a column has no single type."""
     return (
         f"`{name}` holds ints beside floats, and no double is exactly this int; take ndjson, or choose one kind, "
         f"such as int64({name}) or float64({name})"
@@ -100,7 +101,7 @@ def not_exact(name: str) -> str:
 
 
 def _doubles(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
-    """Raises Refused for an int that no double is."""
+    """Joins ints and floats as doubles. Raises Refused for an int that no double equals."""
     made = whole.cast(pa.float64(), safe=False)
     wrong = pc.filter(whole, pc.not_equal(made.cast(pa.decimal128(38, 0)), whole.cast(pa.decimal128(38, 0))))
     if len(wrong):
