@@ -1,1 +1,1 @@
-"""The move from another system into a lake: its repositories, with their branches, tags, commits and trees."""
+"""Moves repositories from another system into a lake, with their branches, tags, commits and trees."""

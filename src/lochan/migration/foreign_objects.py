@@ -1,9 +1,9 @@
-"""How an object of a lakeFS becomes an entry here.
+"""Converts an object of a lakeFS to an entry here.
 
     linked   its bytes stay where they are: the entry names the file in the bucket of the lakeFS
     copied   they come through the server's API, and are compared with the size and the MD5 that it tells
 
-A file is linked only below the storage namespace of its repository: a server that names other files is not believed.
+A file is linked only below the storage namespace of its repository: a server is not trusted if it names other files.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class ForeignObjects:
     async def entries(
         self, commit: str, objects: Sequence[ServerObject], parents: Sequence[Tree], mint: int
     ) -> list[Entry]:
-        """In the same order. `parents` are trees here that may have the same objects: those are not brought again.
-        Raises Invalid, Refused and Gone if one cannot be linked that must be, Corrupt for bytes that are not those that
-        the server tells of."""
+        """Returns an entry for each object, in the same order. `parents` are trees here that may have the same objects:
+        those are not transferred again. Raises Invalid, Refused and Gone if an object that must be linked cannot be,
+        and Corrupt for bytes that do not match the server's size or MD5."""
         for each in objects:
             check_key(each.path)
         made = {each.path: entry for each in objects if (entry := await _same(each, parents)) is not None}
@@ -88,7 +88,7 @@ class ForeignObjects:
         return self._can_link[place]
 
     def _place(self, object: ServerObject) -> str:
-        """The prefix below which it may be linked; empty: it may not be."""
+        """Returns the prefix below which the object may be linked, or an empty text if it may not be."""
         address = object.physical_address
         return next((each for each in self._below if address.startswith(each)), "") if _is_linkable(address) else ""
 
@@ -151,8 +151,8 @@ async def _same(object: ServerObject, trees: Sequence[Tree]) -> Entry | None:
 
 
 def _describe(entry: Entry, object: ServerObject) -> Entry:
-    """With the path, time, type, metadata and ETag that the object has there. If the store of a linked file knows it by
-    another ETag, that is kept beside it: readers compare it."""
+    """Returns the entry with the path, time, type, metadata and ETag that the object has there. If the store of a
+    linked file has another ETag for it, that is kept too, because readers compare it."""
     etag = plain_etag(object.checksum) or entry.etag
     known = entry.checksums.get(STORE_ETAG, entry.etag)
     stored = {} if all(block.sha256 for block in entry.blocks) or etag == known else {STORE_ETAG: known}

@@ -1,7 +1,7 @@
-"""A repository of a lakeFS becomes one here, with its branches, tags and commits. Run again, it goes on where it was,
-and brings what has been committed there since.
+"""Migrates a repository of a lakeFS, with its branches, tags and commits. When it runs again, it continues where it
+stopped, and transfers what has been committed there since.
 
-Each commit here tells in its metadata which commit it was there: that is all the memory a migration has.
+Each commit here has the id of its original in its metadata; a migration stores nothing else.
 
     there  r ─ a ─ b ─ m   main       here  o ─ a' ─ b' ─ m'  main     o is the empty first commit that every
                 ╲ c ─ d    dev               ╲ c' ─ d'        dev      repository has; r, as empty, is the same
@@ -69,8 +69,9 @@ async def migrate(
     way: BodiesWay,
     landed: Landed = _ignore,
 ) -> MigrationCounts:
-    """Raises AlreadyExists for a name that is taken here by something else, Conflict for a branch that was changed here
-    since, and what the server and `ForeignObjects` raise. What has landed before an error stays."""
+    """Migrates a repository. Raises AlreadyExists for a name that is already used here for something else, Conflict for
+    a branch that was changed here since, and the errors of the server and of `ForeignObjects`. What has landed before
+    an error stays."""
     source = await server.repository(name)
     repository = await _target(lake, f"{server.url}/{source.id}", to or source.id, source, actor)
     try:
@@ -138,7 +139,8 @@ class _Migration:
         )
 
     async def _bring(self, branch: ServerRef) -> None:
-        """The branch, with the commits that are not here yet; it then stands where it stands there. Raises Conflict."""
+        """Transfers the branch with its commits that are not here yet, and sets its head to the same commit as there.
+        Raises Conflict."""
         order = await self._unknown(branch.commit_id)
         refs, _ = await self._repository.refs()
         if branch.id in refs.branch_names():
@@ -156,7 +158,8 @@ class _Migration:
             await hard_reset(self._repository, branch.id, self._here(branch.commit_id), actor=self._actor)
 
     def _there(self, refs: Refs, branch: str) -> str:
-        """The commit there at which the branch stands here. Raises Conflict if somebody has changed the branch here."""
+        """Returns the commit there that the branch's head here stands for. Raises Conflict if the branch was changed
+        here."""
         found = refs.branch(branch)
         by_id = {id: there for there, id in self._known.items()}
         if not found.layers.empty or (found.head != self._first and found.head not in by_id):
@@ -186,13 +189,13 @@ class _Migration:
         return self._known.get(commit, self._first)
 
     def _start(self, order: Sequence[ServerCommit], head: str) -> str:
-        """Where a new branch begins: at its head if that is here, else below the first commit that is not."""
+        """Returns where a new branch begins: at its head if that is here, else below the first commit that is not."""
         if not order:
             return head
         return next((parent for parent in order[0].parents if parent in self._known), NO_COMMIT)
 
     async def _unknown(self, head: str) -> list[ServerCommit]:
-        """The commits that are not here yet, parents before children."""
+        """Returns the commits that are not here yet, parents before children."""
         if head in self._known:
             return []
         found = {head: await self._server.commit(self._source.id, head)}
@@ -214,7 +217,7 @@ class _Migration:
         return bool(await self._server.objects_after(self._source.id, commit, ""))
 
     def _as_foreign(self, commit: ServerCommit) -> ForeignCommit:
-        """Parents that the server does not list have expired there."""
+        """Converts a commit. Parents that the server does not list have expired there."""
         metadata = {**(commit.metadata or {}), COMMIT: commit.id}
         text = CommitMessage(commit.message, metadata, commit.committer, commit.creation_date * 1_000_000)
         parents = tuple(parent for parent in commit.parents if parent in self._known or parent in self._listed)
@@ -236,8 +239,8 @@ class _Migration:
             yield bulk.together(table_of(entries), pa.array(gone, pa.string()))
 
     async def _stats(self, commit: str, paths: Sequence[str]) -> list[ServerObject]:
-        """What the server knows of these objects, which are in order. Where they lie close together, a page of the tree
-        has many of them; where they do not, each is asked for."""
+        """Returns the server's data about these objects, which are in order. If they are close together, a page of the
+        tree has many of them; otherwise each is requested separately."""
         from lochan.concurrency import map_concurrently
 
         name = self._source.id
@@ -259,7 +262,7 @@ class _Migration:
 
 
 def _earlier_commits(refs: Refs) -> tuple[dict[str, str], str]:
-    """The commits that are here, by their ids there, and the empty first one."""
+    """Returns the commits that are here, by their ids there, and the empty first one."""
     known: dict[str, str] = {}
     first = ""
     ahead = {*(branch.head for branch in refs.branches()), *(commit for _, commit in refs.tags())}
@@ -277,7 +280,7 @@ def _earlier_commits(refs: Refs) -> tuple[dict[str, str], str]:
 
 
 def _parents_first(commits: Mapping[str, ServerCommit], head: str) -> Iterator[str]:
-    """Depth first, the first parent before the others."""
+    """Yields the commits depth first, with the first parent before the others."""
     done: set[str] = set()
     ahead = [(head, False)]
     while ahead:

@@ -85,10 +85,11 @@ class _Page(msgspec.Struct, frozen=True):
 
 
 class LakefsServer:
-    """Its requests are made by threads, and repeated if they fail on the way: all of them only read."""
+    """A lakeFS server. Threads make its requests, and repeat those that fail on the way, since all of them only
+    read."""
 
     def __init__(self, url: str, keys: LakeFSKeys) -> None:
-        """Raises Invalid."""
+        """Raises Invalid unless the text is the URL of a server."""
         try:
             parts = urlsplit(url)
             fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -126,11 +127,11 @@ class LakefsServer:
         return bool((await self._get(path, _Page, amount="1")).results)
 
     def objects(self, repository: str, commit: str) -> AsyncIterator[ServerObject]:
-        """In path order."""
+        """Yields the objects in path order."""
         return self._pages(f"{_of(repository, commit)}/objects/ls", ServerObject, user_metadata="true")
 
     async def objects_after(self, repository: str, commit: str, path: str) -> list[ServerObject]:
-        """A page of them."""
+        """Returns a page of objects."""
         query = {"after": path, "amount": str(PAGE), "user_metadata": "true"}
         page = await self._get(f"{_of(repository, commit)}/objects/ls", _Page, **query)
         return [_decode(each, ServerObject) for each in page.results]
@@ -139,12 +140,13 @@ class LakefsServer:
         return await self._get(f"{_of(repository, commit)}/objects/stat", ServerObject, path=path, user_metadata="true")
 
     def changes(self, repository: str, left: str, right: str) -> AsyncIterator[ServerChange]:
-        """From `left` to `right`, in path order."""
+        """Yields the changes from `left` to `right`, in path order."""
         path = f"{_of(repository, left)}/diff/{quote(right, safe='')}"
         return self._pages(path, ServerChange, type="two_dot")
 
     async def read(self, repository: str, commit: str, path: str) -> AsyncIterator[bytes]:
-        """The caller compares the size: a connection that is lost looks like an end."""
+        """Yields the bytes of an object. The caller must compare the size, because a lost connection looks like the
+        end."""
         import asyncio
 
         where = f"{_of(repository, commit)}/objects?{urlencode({'path': path})}"
@@ -191,7 +193,7 @@ class LakefsServer:
         raise AssertionError("unreachable")
 
     def _ask(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """Raises NotFound, Refused, Transient, Invalid."""
+        """Sends a request. Raises NotFound, Refused, Transient or Invalid."""
         for tries_left in reversed(range(_TRIES)):
             connection = self._connection()
             try:
