@@ -1,2 +1,2 @@
-"""The Model Context Protocol: a lake for agents. `server.py` answers its messages, `tools.py` is what an agent can do,
-`own_branch.py` where it may write."""
+"""The Model Context Protocol: a lake for agents. `server.py` answers messages, `tools.py` has the tools that an agent
+can call, and `own_branch.py` limits the branches that it may write to."""

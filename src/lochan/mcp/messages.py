@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, as the Model Context Protocol uses it: one request or notification in a message, never several."""
+"""JSON-RPC 2.0, as the Model Context Protocol uses it: each message is one request or notification, never several."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Wire(msgspec.Struct):
 
 
 def parse_request(data: bytes) -> RpcRequest | None:
-    """None for an answer to a request of ours: we make none. Raises RpcError."""
+    """Returns the request, or None for a response, which is ignored because we send no requests. Raises RpcError."""
     if len(data) > MESSAGE_BYTES_MAX:
         raise RpcError(INVALID_REQUEST, f"a message has at most {MESSAGE_BYTES_MAX:,} bytes")
     try:

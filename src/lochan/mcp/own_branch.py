@@ -1,10 +1,10 @@
-"""Where an agent may write: on branches that its user's agents have made, and nowhere else.
+"""Limits the branches that an agent may write to: only those that its user's agents have made.
 
     agent.anna.fix-prices-2ZkYt1
           ^user ^topic      ^makes it unique
 
-The name says whose it is, so that an agent goes on with its work in another conversation, and nobody's agent writes to
-the branch of another's. What the user may do is checked as for every request; this only makes it less.
+The name contains the user, so that an agent can continue its work in another conversation, and no agent writes to the
+branch of another user's agent. The rights of the user are checked as for every request; this only narrows them.
 """
 
 import re
@@ -25,7 +25,8 @@ def new_branch(user: str, topic: str, unique: str) -> str:
 
 
 def own_prefix(user: str) -> str:
-    """No two users have the same: a name that cannot be part of a branch's has a digest in its place."""
+    """Returns the prefix of the user's branches. No two users have the same one: a name that cannot be part of a
+    branch's name is replaced by a digest."""
     if _PLAIN.fullmatch(user):
         return f"{_PREFIX}.{user}."
     digest = sha256(user.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -33,7 +34,7 @@ def own_prefix(user: str) -> str:
 
 
 def check_own(user: str, branch: str) -> None:
-    """Raises Refused."""
+    """Raises Refused unless the branch belongs to the user's agents."""
     if not branch.startswith(own_prefix(user)):
         raise Refused(
             f"an agent of {user} does not write to {branch!r}",

@@ -1,4 +1,4 @@
-"""The protocol over standard input and output: a message on each line."""
+"""The protocol over standard input and output, with a message on each line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lochan.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES_MAX, RpcError, er
 
 
 def serve_pipe(incoming: BinaryIO, outgoing: BinaryIO, answer: Callable[[bytes], bytes | None]) -> None:
-    """Until the client closes its end."""
+    """Answers messages until the client closes its end."""
     while line := incoming.readline(MESSAGE_BYTES_MAX + 1):
         if len(line) > MESSAGE_BYTES_MAX and not line.endswith(b"\n"):
             _skip_line(incoming)

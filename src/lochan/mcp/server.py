@@ -1,5 +1,5 @@
-"""Answers the messages of a client of the Model Context Protocol. It keeps nothing between two of them, so one answers
-over a pipe and over HTTP alike."""
+"""Answers the messages of a client of the Model Context Protocol. It keeps no state between two messages, so the same
+code answers over a pipe and over HTTP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger("lochan.mcp")
 
 
 async def answer(agent: AgentContext, data: bytes) -> bytes | None:
-    """The answer to a message; None: it has none."""
+    """Returns the answer to a message, or None if it has none."""
     try:
         request = parse_request(data)
     except RpcError as error:
@@ -71,7 +71,7 @@ def _initialize(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _call_tool(agent: AgentContext, params: dict[str, Any]) -> dict[str, Any]:
-    """What a tool refuses is its result, which the model reads; what is no call of a tool is an error."""
+    """Calls a tool. A tool's refusal is its result, which the model reads; a malformed call is an error."""
     name = params.get("name")
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:

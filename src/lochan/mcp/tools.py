@@ -1,5 +1,6 @@
-"""What an agent can do: a table of tools, each a few calls of the lake's verbs. An agent reads what its key allows,
-writes to branches of its own (`own_branch.py`), and ends its work with a pull request, which people review."""
+"""The tools that an agent can call: a table in which each tool is a few calls of the lake's verbs. An agent reads what
+its key allows, writes to branches of its own (`own_branch.py`), and ends its work with a pull request, which people
+review."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ RunQuery = Callable[[Lake, str, int], Awaitable[list[Any]]]
 
 @dataclass(frozen=True)
 class AgentContext:
-    """For whom the tools work, and on what."""
+    """The user that the tools work for, and their lake."""
 
     lake: Lake  # with the rights of the user
     user: str
@@ -142,7 +143,8 @@ async def read_object(agent: AgentContext, given: ReadArguments) -> Any:
 
 
 def _content(data: bytes) -> dict[str, str]:
-    """A part may begin or end within a character; it is base64 then."""
+    """Returns the bytes as text, or as base64 if they are not UTF-8. A part may begin or end within a character; then
+    it is base64."""
     try:
         return {"text": data.decode()}
     except UnicodeDecodeError:
@@ -193,7 +195,7 @@ async def put_object(agent: AgentContext, given: PutArguments) -> Any:
 
 
 def _given_bytes(given: PutArguments) -> bytes:
-    """Raises Invalid."""
+    """Returns the bytes to write. Raises Invalid."""
     if (given.text is None) == (given.base64 is None):
         raise Invalid("an object is given as text or as base64", hint="give one of the two")
     if given.text is not None:
