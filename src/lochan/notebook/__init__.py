@@ -1,1 +1,1 @@
-"""How results are shown where HTML is: tables, differences and the commit graph. Nothing here asks the lake."""
+"""Shows results as HTML: tables, differences and the commit graph. It makes no requests to the lake."""

@@ -1,4 +1,4 @@
-"""The commit graph as text, drawn downwards beside a log: a lane for each line of history that goes on below.
+"""Draws the commit graph as text, downwards beside a log: a lane for each line of history that continues below.
 
     *        a commit
     |\\       a merge: what it brought in has a lane of its own, to the right
@@ -20,13 +20,13 @@ class CommitGraph:
         self._lanes: list[str] = []  # where each one goes
 
     def commit(self, id: str, parents: Sequence[str]) -> tuple[str, list[str]]:
-        """What stands before the commit's own line, and the lines that follow it."""
+        """Returns the text before the commit's own line, and the lines that follow it."""
         at = self._lane(id)
         line = "".join(STAR + " " if lane == at else "| " for lane in range(len(self._lanes)))
         return line, self._go_on(at, parents)
 
     def skip(self, id: str, parents: Sequence[str]) -> list[str]:
-        """A commit that is not shown: its lane goes on to its parents."""
+        """Draws a commit that is not shown: its lane continues to its parents."""
         return self._go_on(self._lane(id), parents)
 
     def _lane(self, id: str) -> int:
@@ -45,13 +45,13 @@ class CommitGraph:
         return rows
 
     def _end(self, at: int) -> list[str]:
-        """After a first commit: the lanes to the right move over."""
+        """Ends the lane of a first commit: the lanes to the right move over."""
         del self._lanes[at]
         moved = len(self._lanes) - at
         return ["| " * at + " /" * moved] if moved else []
 
     def _fork(self, at: int, id: str) -> str:
-        """One edge more from lane `at`: to its neighbour if that goes there, else to a new one beside it."""
+        """Adds an edge from lane `at`: to its neighbour if that leads to the commit, else to a new lane beside it."""
         right = at + 1
         if right < len(self._lanes) and self._lanes[right] == id:
             return "| " * at + "|\\" + "| " * (len(self._lanes) - right)
@@ -59,7 +59,7 @@ class CommitGraph:
         return "| " * at + "|\\" + " \\" * (len(self._lanes) - right - 1)
 
     def _twice(self) -> tuple[int, int] | None:
-        """Two lanes to the same commit."""
+        """Returns two lanes that lead to the same commit."""
         seen: dict[str, int] = {}
         for lane, id in enumerate(self._lanes):
             if id in seen:
@@ -68,7 +68,7 @@ class CommitGraph:
         return None
 
     def _join(self, left: int, right: int) -> str:
-        """The right lane goes over to the left one, and those to the right of it move over."""
+        """Joins the right lane to the left one; those to the right of it move over."""
         del self._lanes[right]
         moved = len(self._lanes) - right
         return "| " * left + "|_" * (right - left - 1) + "|/" + " /" * moved

@@ -1,7 +1,7 @@
 """Tables and text as HTML for notebooks.
 
-Names, messages and values come from whoever wrote to the lake. Every one is escaped, and characters that cannot be seen
-are shown by their codes, so that no value can end its cell, load something or turn the text around.
+Names, messages and values can come from any writer of the lake. All are escaped, and invisible characters are shown by
+their codes, so that no value can end its cell, load something or turn the text around.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class HtmlRow(NamedTuple):
 
 
 def table(columns: Sequence[str], rows: Iterable[HtmlRow], *, caption: str = "", note: str = "") -> str:
-    """`note` stands below it, such as that there are more."""
+    """Returns the table as HTML. `note` is shown below it, such as that there are more rows."""
     shown = columns[:COLUMNS_MAX]
     head = "".join(f'<th style="text-align:left">{text(name)}</th>' for name in shown)
     body = "".join(_row(row) for row in rows)
@@ -46,13 +46,13 @@ def _row(row: HtmlRow) -> str:
 
 
 def preformatted_block(lines: Iterable[str], *, note: str = "") -> str:
-    """REQUIRES: the lines are HTML."""
+    """Returns the lines as a block. REQUIRES: the lines are HTML."""
     below = f"<div><i>{text(note)}</i></div>" if note else ""
     return f'<div><pre style="line-height:1.2">{chr(10).join(lines)}</pre>{below}</div>'
 
 
 def text(value: Any, limit: int = CELL_CHARS_MAX) -> str:
-    """A value of any kind, escaped, and cut if it is long."""
+    """Returns a value of any kind, escaped, and cut if it is long."""
     found = "".join(each if each.isprintable() else _code(each) for each in plain(value, limit + 1)[: limit + 1])
     return escape(found if len(found) <= limit else found[:limit] + "…")
 
