@@ -1,5 +1,5 @@
-"""What opens a store, from the configuration or from the variables that other tools use; and the key that encrypts the
-secrets of access keys."""
+"""The credentials of a store, from the configuration or from the variables that other tools use; and the key that
+encrypts the secrets of access keys."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,7 +48,8 @@ _Table = Mapping[str, tuple[str, tuple[str, ...]]]
 
 
 def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
-    """An identity is taken whole from the first place that has one, never half from here and half from there."""
+    """Returns the options for S3. An identity is taken as a whole from the first place that has one, never half from
+    one place and half from another."""
     identity = (
         _configured_options(config, _S3_KEYS)
         or _configured_options(config, _S3_PROFILE)
@@ -70,8 +71,8 @@ def storage_options(config: Config, url: str, profile: str, env: Mapping[str, st
 
 
 def with_options(configured: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """What is given goes before what is configured. An identity that is given replaces the configured one as a whole:
-    its keys are never mixed with a token or a profile of another."""
+    """Returns the configured options, replaced by the given ones. A given identity replaces the configured one as a
+    whole: its keys are never mixed with a token or a profile of another."""
     identity = {*_S3_KEYS, *_S3_PROFILE}
     left_out = identity if identity & {name for name, value in given.items() if value} else set()
     return {**{name: value for name, value in configured.items() if name not in left_out}, **given}
@@ -98,7 +99,8 @@ _SIZE_BYTES_MAX = 1 << 16
 
 
 def encryption_secret(config: Config) -> Callable[[], bytes] | None:
-    """None: nothing is configured, and the key is in the lake. Raises Invalid if both settings are given."""
+    """Returns a function that reads the configured key, or None if none is configured and the key is in the lake.
+    Raises Invalid if both settings are given."""
     file, text = config.settings.auth.encrypt.key_file, config.settings.auth.encrypt.secret_key
     if file is not None and text is not None:
         raise Invalid(f"both {_FILE} and {_TEXT} are set", hint="the secrets have one key: remove one of them")
@@ -108,7 +110,7 @@ def encryption_secret(config: Config) -> Callable[[], bytes] | None:
 
 
 def _read(path: Path) -> bytes:
-    """Without the white space at its ends, which an editor may add."""
+    """Reads the key file, without the white space at its ends, which an editor may add."""
     try:
         with path.open("rb") as file:
             data = file.read(_SIZE_BYTES_MAX + 1)

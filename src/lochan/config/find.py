@@ -1,7 +1,6 @@
-"""Where the lake, its cache and the user's own state are, if they are not named; and who the user is.
+"""Finds the lake, its cache and the user's own state, if they are not named; and the user.
 
-Pure, except that it checks whether files exist and asks the system for the user.
-"""
+These functions are pure, except that they check whether files exist and ask the system for the user."""
 
 import os
 import pwd
@@ -25,12 +24,13 @@ class LakeLocation(NamedTuple):
 
     @property
     def folder(self) -> Path | None:
-        """Where it is on this machine's disks; None for a store elsewhere."""
+        """The folder on this machine's disks, or None for a store elsewhere."""
         return None if "://" in self.url else Path(self.url)
 
 
 def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) -> LakeLocation:
-    """The configured lake; or else the nearest `.lochan` upwards from `cwd` that is a lake; or else the user's own."""
+    """Returns the configured lake, or else the nearest `.lochan` upwards from `cwd` that is a lake, or else the user's
+    own."""
     configured = configured_lake(config)
     if configured is not None:
         return lake_in(configured)
@@ -42,7 +42,8 @@ def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) 
 
 
 def configured_lake(config: Config) -> LakeLocation | None:
-    """`lake` or `blockstore.local.path`: the one that was given last, or `lake` if both were given together."""
+    """Returns the lake by `lake` or `blockstore.local.path`: by the setting of the later layer, or by `lake` if both
+    are of the same layer."""
     lake, path, kind = config.settings.lake, config.settings.blockstore.local.path, config.settings.blockstore.type
     by_lake, by_path = config.source("lake"), config.source("blockstore.local.path")
     by_folder = None if kind != "local" or path is None else LakeLocation(path, by_path.text)
@@ -62,8 +63,8 @@ def configured_lake(config: Config) -> LakeLocation | None:
 
 
 def lake_in(place: LakeLocation) -> LakeLocation:
-    """A folder that is no lake, but in which `lochan init` has made one, stands for that lake: `connect(".")` and
-    `--lake .` mean what a command means that is run there."""
+    """Returns the lake that `lochan init` has made in a folder which is not a lake itself: `connect(".")` and `--lake
+    .` mean the same as a command that runs there."""
     folder = place.folder
     if folder is None or not os.path.isdir(folder / FOLDER):  # noqa: PTH112 - that of Path may raise
         return place
@@ -73,7 +74,7 @@ def lake_in(place: LakeLocation) -> LakeLocation:
 
 
 def is_server(url: str) -> bool:
-    """Whether a lake is reached through a server."""
+    """Returns whether a lake is reached through a server."""
     return url.partition("://")[0] in SERVER_SCHEMES
 
 
@@ -90,12 +91,12 @@ def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
 
 
 def config_folder(*, env: Mapping[str, str], home: Path) -> Path:
-    """What the user has chosen, such as the servers that are logged in to."""
+    """Returns the folder of what the user has chosen, such as the servers that they have logged in to."""
     return _xdg(env, "XDG_CONFIG_HOME", home / ".config")
 
 
 def state_folder(*, env: Mapping[str, str], home: Path) -> Path:
-    """The user's work in progress, which is not a cache: it would be missed."""
+    """Returns the folder of the user's work in progress, which is not a cache, because its loss would matter."""
     return _xdg(env, "XDG_STATE_HOME", home / ".local" / "state")
 
 
@@ -104,7 +105,7 @@ _TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the l
 
 
 def _check_type(config: Config, lake: str) -> None:
-    """A file whose `lake` and `blockstore.type` name different stores is a mistake."""
+    """Raises Invalid for a file whose `lake` and `blockstore.type` name different stores."""
     if is_server(lake):
         return
     kind = config.settings.blockstore.type
@@ -118,14 +119,14 @@ def _check_type(config: Config, lake: str) -> None:
 
 
 def _xdg(env: Mapping[str, str], name: str, otherwise: Path) -> Path:
-    """A relative path in these variables is ignored, as their specification says."""
+    """Returns the folder that the variable names. A relative path in it is ignored, as its specification demands."""
     given = env.get(name, "")
     return (Path(given) if given.startswith("/") else otherwise) / "lochan"
 
 
 def _is_lake(folder: Path) -> bool:
-    """Only a missing file means that it is not a lake. Anything else that keeps us from looking is an error, because
-    the lake that would be used instead is another one, and it would be written to."""
+    """Returns whether the folder is a lake. Only a missing file means that it is not one. Any other error is raised,
+    because otherwise another lake would be used, and written to."""
     try:
         mark = (folder / MARK).stat()
     except FileNotFoundError:
@@ -141,7 +142,7 @@ def _is_lake(folder: Path) -> bool:
 
 
 def system_user() -> str:
-    """Who runs this process, by the user's number, whatever the environment says."""
+    """Returns the user that runs this process, by the user's number, whatever the environment contains."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # nobody has a name in a bare container

@@ -1,4 +1,4 @@
-"""Which groups of the lake follow which groups of a provider, as one line of text.
+"""Parses which groups of the lake follow which groups of a provider, from one line of text.
 
     engineers -> developers, analysts; cn=staff,dc=example,dc=com -> all
 
@@ -7,7 +7,7 @@ Groups of a provider may have any character but a semicolon; those of the lake h
 
 
 def parse_group_map(text: str) -> dict[str, tuple[str, ...]]:
-    """Raises ValueError."""
+    """Parses the mapping. Raises ValueError."""
     found: dict[str, tuple[str, ...]] = {}
     for part in _parts(text):
         name, arrow, groups = part.rpartition("->")
@@ -19,7 +19,7 @@ def parse_group_map(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def parse_group_list(text: str) -> frozenset[str]:
-    """Raises ValueError."""
+    """Parses names of groups. Raises ValueError."""
     return frozenset(_parts(text))
 
 

@@ -1,8 +1,8 @@
-"""The kinds of values that a setting can have. Each has a type, which msgspec checks, and says what it expects.
+"""The kinds of values that a setting can have. Each has a type, which msgspec checks, and a description of what is
+expected.
 
 All values arrive as text, from YAML too, so that `access_key_id: 0123` or `level: NONE` mean what they look like. A
-kind with a syntax of its own (sizes, lengths of time, paths) parses the text before msgspec checks the value.
-"""
+kind with a syntax of its own (sizes, lengths of time, paths) parses the text before msgspec checks the value."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ GIB = 1 << 30
 
 
 class ValueContext(NamedTuple):
-    """Where a value was written, as far as its meaning depends on it."""
+    """The place where a value was written, as far as its meaning depends on it."""
 
     folder: Path  # what a relative path is relative to
     home: Path  # what ~ stands for
@@ -35,7 +35,7 @@ class SettingKind(NamedTuple):
 
 
 def one_of(*choices: str, **synonyms: str) -> SettingKind:
-    """One of a few words, in any case; a synonym stands for the word it names."""
+    """Returns a kind for one of a few words, in upper or lower case. A synonym stands for the word it names."""
     words = {choice.lower(): choice for choice in choices} | synonyms
     return SettingKind(f"one of {', '.join([*choices, *synonyms])}", lambda text, _: words.get(text.lower(), text))
 
@@ -48,7 +48,7 @@ def _yes_or_no(text: str, _: ValueContext) -> bool:
 
 
 def _path(text: str, place: ValueContext) -> str:
-    """An absolute path; `~` is the user's home, and a relative one starts where the value was written."""
+    """Returns an absolute path. `~` is the user's home, and a relative path starts where the value was written."""
     if not text or (text.startswith("~") and text != "~" and not text.startswith("~/")):
         raise ValueError
     return normpath(place.home / text[2:] if text.startswith("~") else place.folder / text)
@@ -59,7 +59,7 @@ def _output(text: str, place: ValueContext) -> str:
 
 
 def _location(text: str, place: ValueContext) -> str:
-    """A folder, or a URL of a scheme that a store is opened by; file:///folder is that folder."""
+    """Returns a folder, or a URL of a scheme for which there is a store. file:///folder is that folder."""
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
     if not separator:
@@ -126,7 +126,7 @@ def _size(text: str, _: ValueContext) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """As people read it: `1.5 MB`."""
+    """Returns a size for people, such as `1.5 MB`."""
     number = float(size_bytes)
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if number < 1000:
@@ -146,7 +146,7 @@ SERVER_SCHEMES = ("http", "https", "http+unix")  # of a lake behind a server
 
 
 def _largest_unit(value: float, units: Mapping[str, float]) -> str:
-    """In the largest unit that divides it: `10GB`, `1GiB`, `1h`."""
+    """Returns the value in the largest unit that divides it: `10GB`, `1GiB`, `1h`."""
     whole = [(size, unit) for unit, size in units.items() if value and value % size == 0]
     size, unit = max(whole, default=(1, ""))
     return f"{value / size:.0f}{unit}"

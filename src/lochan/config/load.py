@@ -1,8 +1,7 @@
-"""Reading a configuration: defaults, then a YAML file, then the environment, then flags; the later wins.
+"""Reads a configuration: defaults, then a YAML file, then the environment, then flags; later values win.
 
-Nothing here looks at the process: the environment, the folder and the home are arguments. A configuration knows where
-each value came from, and never changes once it is made.
-"""
+These functions do not look at the process: the environment, the folder and the home are arguments. A configuration has
+the source of each value, and never changes once it is made."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +30,7 @@ _STARS = "********"
 
 
 class ConfigLayer(IntEnum):
-    """Where values come from; the later wins."""
+    """Where values come from; later layers win."""
 
     DEFAULT = 0
     FILE = 1
@@ -51,7 +50,7 @@ class ConfigValue(NamedTuple):
 
 
 class Config:
-    """`config.settings.api.listen` is a value; where it came from is asked by the setting's key, `api.listen`."""
+    """A configuration. `config.settings.api.listen` is a value; `config.source("api.listen")` returns its source."""
 
     def __init__(self, values: Mapping[str, ConfigValue]) -> None:
         self._values = dict(values)
@@ -59,7 +58,7 @@ class Config:
         self.settings = _settings(given)
 
     def __iter__(self) -> Iterator[str]:
-        """The keys of all settings."""
+        """Yields the keys of all settings."""
         return iter(self._values)
 
     def __getitem__(self, key: str) -> Any:
@@ -69,17 +68,17 @@ class Config:
         return self._values[key].source
 
     def is_set(self, key: str) -> bool:
-        """Whether somebody gave a value, rather than leaving the default."""
+        """Returns whether a value was given, rather than left at the default."""
         return self.source(key).layer is not ConfigLayer.DEFAULT
 
     def without_secrets(self) -> "Config":
-        """For other processes, which get what opens the store."""
+        """Returns a copy without secrets, for other processes, which get the credentials of the store separately."""
         secrets = {key: value for key, value in self._values.items() if BY_NAME[key].kind.secret}
         unset = {key: value._replace(value=None, written="") for key, value in secrets.items()}
         return Config({**self._values, **unset})
 
     def shown(self, key: str) -> str:
-        """The value as it may be displayed: secrets masked, empty if nothing is set."""
+        """Returns the value as it may be displayed: secrets are masked, and it is empty if nothing is set."""
         value, written, _ = self._values[key]
         if value is None:
             return ""
@@ -90,7 +89,7 @@ class Config:
 
 
 def _settings(values: Mapping[str, Any]) -> ConfigSettings:
-    """All others have their defaults."""
+    """Returns the settings with these values, and defaults for all others."""
     nested: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -117,7 +116,7 @@ class Flag(NamedTuple):
 def load(
     *, file: Path | None = None, env: Mapping[str, str], flags: Iterable[Flag] = (), cwd: Path, home: Path
 ) -> Config:
-    """Raises NotFound if there is no such file, Invalid for anything that is wrong."""
+    """Reads a configuration. Raises NotFound if there is no such file, and Invalid for any mistake in it."""
     values = {**_defaults()}
     if file is not None:
         values |= _layer(_from_file(cwd / file, str(file)), ValueContext((cwd / file).parent, home))
@@ -146,7 +145,7 @@ def _from_file(file: Path, shown: str) -> Iterator[_Given]:
 
 
 def _from_environment(env: Mapping[str, str]) -> Iterator[_Given]:
-    """Variables that are empty count as not set."""
+    """Yields values of the environment. Variables that are empty count as not set."""
     for name in env:
         if not name.startswith("LOCHAN_") or name in OTHER_VARIABLES or not (text := env[name]):
             continue
@@ -163,7 +162,7 @@ def _from_flags(flags: Iterable[Flag]) -> Iterator[_Given]:
 
 
 def _layer(given: Iterable[_Given], place: ValueContext) -> dict[str, ConfigValue]:
-    """The values of one layer, where each setting may be given once, under one of its names."""
+    """Returns the values of one layer, in which each setting may be given once, under one of its names."""
     values: dict[str, ConfigValue] = {}
     first: dict[str, _Given] = {}
     for each in given:

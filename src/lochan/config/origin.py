@@ -1,6 +1,6 @@
-"""Which program this is, as far as that can be found out: the run of a scheduler, the notebook, the Git commit of the
-program, the Spark application. Only ids are looked at, in variables whose meaning is known: an environment is full of
-secrets."""
+"""Identifies the program that runs, as far as possible: the run of a scheduler, the notebook, the Git commit of the
+program, the Spark application. Only ids are read, from variables with a known meaning, because an environment is full
+of secrets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ VARIABLES = (*_GIT, *(each for _, several in _JOBS for each in several), "JPY_SE
 
 
 def find_origin(env: Mapping[str, str], modules: Mapping[str, Any], installed: str) -> dict[str, str]:
-    """`modules` are those that are loaded: nothing is imported for this. Programs in the folder `installed` are in no
-    repository of their user, though that folder may lie in one."""
+    """Returns the origin. `modules` are those that are loaded: nothing is imported for this. Programs in the folder
+    `installed` do not belong to the user's repository, even if that folder is in one."""
     main = modules.get("__main__")
     found = {
         "lineage.git": _git(env, main, installed),
@@ -49,7 +49,7 @@ def _job(env: Mapping[str, str]) -> str:
 
 
 def _notebook(env: Mapping[str, str], main: object) -> str:
-    """Its name alone: its folder may be anybody's home."""
+    """Returns only the notebook's name, because its folder may be a user's home."""
     path = env.get("JPY_SESSION_NAME") or str(getattr(main, "__vsc_ipynb_file__", ""))
     return Path(path).name if path.endswith(".ipynb") else ""
 

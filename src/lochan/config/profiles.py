@@ -1,6 +1,5 @@
 """The servers that a user has logged in to, by the names of profiles, with an access key for each. They are in a file
-of the user's, which nobody else may read.
-"""
+of the user that others must not be able to read."""
 
 import os
 import stat
@@ -24,7 +23,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_profiles(file: Path) -> dict[str, Profile]:
-    """Empty if nobody has logged in. Raises Invalid for a damaged file, Refused for one that others may read."""
+    """Returns the profiles, or none if the user has not logged in. Raises Invalid for a damaged file, and Refused for
+    one that others may read."""
     try:
         with file.open("rb") as stream:
             mode, data = os.fstat(stream.fileno()).st_mode, stream.read()
@@ -45,7 +45,7 @@ def encode(profiles: Mapping[str, Profile]) -> str:
 
 
 def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """Raises NotFound."""
+    """Returns the profile. Raises NotFound."""
     if name not in profiles:
         known = f"there are {', '.join(sorted(profiles))}" if profiles else "`lochan login URL` makes one"
         raise NotFound(f"there is no profile {name!r}", hint=known).named(name, lambda: list(profiles))

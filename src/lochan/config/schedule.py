@@ -1,4 +1,4 @@
-"""When something is to be done again and again: after a length of time, or at a time of day.
+"""Schedules of repeated tasks: after a length of time, or at a time of day.
 
 1h      an hour after the last time          7d      seven days after it
 03:00   every day at three, by UTC           off     never
@@ -14,7 +14,7 @@ _DAY_US = 86_400_000_000
 
 
 class Schedule(NamedTuple):
-    """Times are in microseconds since 1970."""
+    """A schedule. Times are in microseconds since 1970."""
 
     every_us: int = 0  # 0: not by a length of time
     of_day_us: int | None = None  # since midnight
@@ -24,14 +24,14 @@ class Schedule(NamedTuple):
         return self.every_us > 0 or self.of_day_us is not None
 
     def before(self, now: int) -> int:
-        """Whatever was last done at this moment or earlier is to be done now."""
+        """Returns a moment: a task that was last done then or earlier is due now."""
         if self.of_day_us is None:
             return now - self.every_us
         today = now - now % _DAY_US + self.of_day_us
         return today if today <= now else today - _DAY_US
 
     def due(self, last: int, now: int) -> int:
-        """When it is to be done, if it was last done then. In the past: at once."""
+        """Returns when the task is due, if it was last done at `last`. A time in the past means at once."""
         if self.of_day_us is None:
             return last + self.every_us
         before = self.before(now)
@@ -39,7 +39,7 @@ class Schedule(NamedTuple):
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Raises ValueError."""
+    """Parses a schedule. Raises ValueError."""
     words = text.strip().lower()
     if words in ("off", "false", "no"):
         return Schedule()

@@ -1,8 +1,7 @@
-"""Every setting there is. A section is a struct, and a field has its type, its default and what it is about.
+"""All settings. A section is a struct, and a field has its type, its default and its description.
 
 The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow these structs;
-`SETTINGS` is the same as one list.
-"""
+`SETTINGS` is the same as one list."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -440,7 +439,7 @@ class Setting(NamedTuple):
 
     @property
     def default_text(self) -> str:
-        """As it would be written in a file; empty if there is none."""
+        """The default as it would be written in a file, or an empty text if there is none."""
         return "" if self.default is None else self.kind.write(self.default)
 
 
@@ -469,7 +468,7 @@ BY_NAME: Mapping[str, Setting] = {name: each for each in SETTINGS for name in (e
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting: `api.listen` is LOCHAN_API__LISTEN."""
+    """Returns the environment variable of a setting: that of `api.listen` is LOCHAN_API__LISTEN."""
     return "LOCHAN_" + name.upper().replace(".", "__")
 
 
@@ -500,7 +499,7 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 
 def near_names(name: str, names: Collection[str]) -> list[str]:
-    """The nearest of `names`; failing that, one that ends in the same word: somebody left out the section."""
+    """Returns the nearest of `names`, or else one that ends in the same word, if the section was left out."""
     from difflib import get_close_matches  # only a mistake pays for it
 
     near = get_close_matches(name, sorted(names), n=1) or sorted(each for each in names if each.endswith(f".{name}"))

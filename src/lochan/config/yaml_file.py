@@ -1,8 +1,7 @@
-"""A YAML file as the nodes it is made of, which know their lines, and a configuration file as lines: name, text and
-place of each value. It imports yaml.
+"""Reads a YAML file as nodes, which have their lines, and a configuration file as lines with the name, text and place
+of each value. It imports yaml.
 
-Nothing is constructed into objects: the reader of a value decides its type, never YAML's guess.
-"""
+No objects are constructed: the reader of a value decides its type, not YAML."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +16,8 @@ _SIZE_BYTES_MAX = 1 << 20  # what people write is a page or two; a file this lar
 
 
 def compose(path: Path, file: str, what: str) -> yaml.Node | None:
-    """The root of the file, which messages call `file`, and say of it that it is no `what`; None: it is empty. Raises
-    NotFound, Invalid, Refused."""
+    """Returns the root of the file, or None if it is empty. Messages call the file `file`, and what it should be
+    `what`. Raises NotFound, Invalid or Refused."""
     return _compose(file, _text(path, file, what), what)
 
 
@@ -85,7 +84,7 @@ class ConfigLine(NamedTuple):
 
 
 def read(path: Path, file: str) -> Iterator[ConfigLine]:
-    """The values in the file, in its order; `file` is what messages call it. A key without a value is not there."""
+    """Yields the values in the file, in its order. Messages call the file `file`. A key without a value is skipped."""
     root = compose(path, file, "configuration")
     if root is None:
         return
