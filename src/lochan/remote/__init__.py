@@ -1,9 +1,9 @@
 """A lake behind a server: the same nouns and verbs as in `lochan.api`, each of them a request.
 
 http         requests over keep-alive connections: TCP, TLS, a Unix socket
-address      which server it is, and who asks it
+address      the server of a lake, and the credentials for it
 signature    requests that are signed, where others could read a secret
-server       the server of a lake: who asks, errors, what is tried again
+server       the server of a lake: credentials, errors, retries
 nouns        the nouns, with a method for each row of the table of verbs
 request      a verb as a request, and its answer as a result
 opened       an object that was opened

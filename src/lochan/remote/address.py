@@ -1,4 +1,4 @@
-"""Which server a lake is behind, and who asks it."""
+"""The server of a lake, and the credentials for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RemoteAddress:
-    """May be pickled, with its keys. The secret is not printed."""
+    """The address of a remote lake. It can be pickled, with its keys. The secret is not printed."""
 
     url: str
     version: str  # of this lochan: another is not spoken to
@@ -25,7 +25,7 @@ class RemoteAddress:
     key: str = ""  # the idempotency key of a command; further ones are made from it
 
     def connect(self) -> Lake:
-        """The caller closes it."""
+        """Connects to the lake. The caller must close it."""
         from lochan.api.blocking import Lake
         from lochan.runtime import Runtime
 
@@ -38,7 +38,7 @@ class RemoteAddress:
         return Lake(verbs, runtime)
 
     async def user(self) -> str:
-        """Whose access key it is. Raises what the server says of it."""
+        """Returns the user of the access key. Raises the server's error about the key."""
         server = self._server()
         try:
             return (await server.open(self.version)).user
@@ -47,7 +47,7 @@ class RemoteAddress:
 
     @asynccontextmanager
     async def opened_server(self) -> AsyncIterator[RemoteServer]:
-        """The server itself, without the verbs of its lake."""
+        """Yields the server itself, without the verbs of its lake."""
         server = self._server()
         await server.open(self.version)
         try:
@@ -56,7 +56,7 @@ class RemoteAddress:
             await server.close()
 
     async def open_verbs(self) -> AsyncLake:
-        """The same for a caller with an event loop."""
+        """Connects to the lake, for a caller with an event loop."""
         from lochan.remote.nouns import RemoteLake
 
         server = self._server()

@@ -1,4 +1,5 @@
-"""Files of this machine, to and from a remote lake: found, read and written here, sent as streams."""
+"""Transfers files of this machine to and from a remote lake: they are found, read and written here, and sent as
+streams."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ _BATCH, _BATCH_BYTES = 500, 64 << 20  # of one archive
 
 
 class RemoteObjects:
-    """The objects of a ref. Those that are listed are read by their ETags: if one is replaced meanwhile, its download
-    is refused."""
+    """The objects of a ref. Listed objects are read by their ETags: if one is replaced meanwhile, its download is
+    refused."""
 
     def __init__(self, ref: RemoteRef) -> None:
         self._ref: Any = ref
@@ -72,7 +73,7 @@ async def download_folder(
 
 
 class FileBody:
-    """The bytes of a file, which can be sent again if the first time was in vain."""
+    """The bytes of a file, which can be sent again if the first attempt failed."""
 
     is_lasting = True
 
@@ -135,7 +136,7 @@ class RemoteFileUpload:
         self._progress = progress
 
     async def run(self, files: Sequence[UploadFile], *, resume: bool) -> UploadResult:
-        """Each is staged by itself, under a key of its own."""
+        """Uploads the files. Each is staged separately, under a key of its own."""
         if resume and any(not isinstance(each.file, Path) for each in files):
             raise Invalid("standard input cannot be resumed", hint="upload it again as a whole, or from a file")
         left = await self._missing(files) if resume else files
@@ -152,7 +153,7 @@ class RemoteFileUpload:
         return [each for each, found in zip(files, there, strict=True) if not found]
 
     async def _put_small(self, files: Sequence[UploadFile]) -> int:
-        """Many in one request."""
+        """Puts many files in one request."""
         folder = commonprefix([each.path for each in files]).rpartition("/")[0]  # noqa: RUF071 - up to a slash
         to = f"{folder}/" if folder else ""  # rights are asked for this folder
         done: UploadResult = await self._ref.upload_archive(
@@ -199,7 +200,7 @@ def upload_sources(
 
 
 def objects_table(objects: Sequence[ObjectInfo]) -> Table:
-    """As `Ref.list_table` has it."""
+    """Returns the table in the form of `Ref.list_table`."""
     import pyarrow as pa
 
     columns = {

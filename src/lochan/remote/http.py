@@ -1,9 +1,8 @@
-"""HTTP/1.1 over keep-alive connections, as little of it as a client of one server needs: TCP, TLS or a Unix socket,
-bodies of known length or in chunks, streamed both ways a piece at a time.
+"""HTTP/1.1 over keep-alive connections, as far as a client of one server needs it: TCP, TLS or a Unix socket, bodies of
+known length or in chunks, streamed both ways a piece at a time.
 
 A connection belongs to the event loop that it was made on, and serves one request at a time. A broken one is not used
-again. An answer that ends early is an error, never a short answer.
-"""
+again. An answer that ends early is an error, never a short answer."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class NotSent(Transient):
 
 
 class AnswerLost(Transient):
-    """The connection broke before the answer was whole: the request may have been carried out."""
+    """The connection broke before the answer was complete: the request may have been carried out."""
 
 
 class HttpAnswer:
@@ -49,7 +48,7 @@ class HttpAnswer:
         self._pieces = self._body()
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body, once."""
+        """Yields the body. It can be read once."""
         try:
             async for piece in self._pieces:
                 yield piece
@@ -62,7 +61,7 @@ class HttpAnswer:
         return b"".join([piece async for piece in self.pieces()])
 
     async def close(self) -> None:
-        """Whatever is left of it is not wanted. May be called twice."""
+        """Drops the rest of the answer. Calling it again does nothing."""
         await self._pieces.aclose()
         self._connection.end(self._pool)
 
@@ -161,7 +160,7 @@ class _Connection:
 
 
 class HttpPool:
-    """Connections to one server. Used by one event loop at a time."""
+    """Connections to one server. One event loop at a time may use it."""
 
     def __init__(self, address: ServerAddress, connect_s: float = 10.0) -> None:
         self.address = address
@@ -171,13 +170,13 @@ class HttpPool:
 
     @property
     def host(self) -> str:
-        """As requests name it."""
+        """The host as requests name it."""
         return "localhost" if self.address.unix else _host(self.address)
 
     async def request(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | AsyncIterator[bytes] | None = None
     ) -> HttpAnswer:
-        """Raises NotSent, AnswerLost."""
+        """Sends a request. Raises NotSent or AnswerLost."""
         chunked = not isinstance(body, bytes | None) and "content-length" not in headers
         head = self._head(method, target, headers, body, chunked)
         while True:

@@ -1,4 +1,4 @@
-"""Files of this machine, loaded into a pool of a remote lake: one is sent as it is, several as an archive, in one
+"""Loads files of this machine into a pool of a remote lake: one file is sent as it is, several as an archive, in one
 request that is one commit."""
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _PIECE_BYTES = 1 << 20
 
 
 async def load_sources(given: Sequence[Given], follow_links: bool, report: Report) -> list[LoadSource]:
-    """Raises Refused for a URL: which keys would open it is not for a client to say."""
+    """Returns the sources. Raises Refused for a URL, because a client cannot choose the keys with which the server
+    would open it."""
     found: list[LoadSource] = []
     for each in given:
         if not isinstance(each, str | PathLike):
@@ -54,7 +55,7 @@ async def load_files(
     branch: str,
     progress: BytesProgress | None,
 ) -> LoadResult:
-    """A new pool is made first, and dropped again if its rows cannot be loaded."""
+    """Loads the files. A new pool is made first, and deleted again if its rows cannot be loaded."""
     note = await _make_pool(pool, sources[0], load_options, branch)
     plain = msgspec.structs.replace(load_options, create=False, key=(), times=())
     try:
@@ -87,7 +88,8 @@ async def _send(
 
 
 async def _make_pool(pool: RemotePool, first: LoadSource, options: LoadOptions, branch: str) -> str:
-    """What is said of the pool that was made; empty: it was there. Raises NotFound if none is to be made."""
+    """Returns the note about the pool that was made, or an empty text if it existed. Raises NotFound if none may be
+    made."""
     try:
         await _any(pool).show()
     except NotFound:
@@ -105,7 +107,7 @@ async def _make_pool(pool: RemotePool, first: LoadSource, options: LoadOptions, 
 
 
 def _any(pool: Any) -> Any:
-    """With the verbs that its class has by the table."""
+    """Returns the pool, typed with the verbs that its class gets from the table."""
     return pool
 
 

@@ -1,5 +1,5 @@
 """The nouns of a remote lake. Each has the verbs of the noun of the same name in `lochan.api`, made from the table of
-verbs; what is written out here makes handles, or is done on this machine."""
+verbs; the methods written here make handles, or run on this machine."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Noun = TypeVar("Noun", bound=type)
 
 
 class RemoteNoun:
-    """A handle. Nothing is asked when it is made, and it may be pickled."""
+    """A handle. Making one sends no request, and it can be pickled."""
 
     def __init__(self, server: RemoteServer) -> None:
         self._server = server
 
     @property
     def names(self) -> dict[str, str]:
-        """What the paths of its verbs name."""
+        """The names for the paths of its verbs."""
         return {}
 
 
@@ -56,7 +56,7 @@ def with_verbs(noun: str) -> Callable[[Noun], Noun]:
 
 
 def _refuse(noun: str, name: str) -> Any:
-    """For a verb that needs the lake itself."""
+    """Returns the method for a verb that needs the lake itself."""
 
     def refuse(self: RemoteNoun, *args: Any, **kwargs: Any) -> Any:
         raise Refused(

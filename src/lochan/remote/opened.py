@@ -1,5 +1,5 @@
-"""An object of a remote lake as it was when it was opened. Its bytes are asked for by its ETag: if another has come to
-its path, they are refused, and never mixed."""
+"""An object of a remote lake as it was when it was opened. Its bytes are requested by its ETag: if another object has
+come to its path, the request is refused, so bytes are never mixed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RemoteOpenObject:
-    """`Ref.open` gives it. There is nothing to close."""
+    """The object that `Ref.open` returns. It need not be closed."""
 
     def __init__(self, ref: RemoteNoun, info: OpenedInfo) -> None:
         self._ref = ref
@@ -28,7 +28,7 @@ class RemoteOpenObject:
 
     @classmethod
     def of(cls, ref: RemoteNoun, found: ObjectInfo) -> RemoteOpenObject:
-        """One that was listed."""
+        """Returns an object that was listed."""
         more = {name: getattr(found, name) for name in OpenedInfo.__struct_fields__ if hasattr(found, name)}
         return cls(ref, OpenedInfo(**{"headers": {}, **more}))
 
@@ -76,13 +76,13 @@ class RemoteOpenObject:
         return self._info.parts
 
     def check(self, conditions: Conditions) -> None:
-        """Raises ConditionFailed."""
+        """Raises ConditionFailed if a condition does not hold."""
         conditions.check(self.path, _Checked(self))
 
     async def stream(
         self, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Its bytes in pieces. Raises PreconditionFailed if the object has been replaced since."""
+        """Yields its bytes in pieces. Raises PreconditionFailed if the object has been replaced since."""
         path = wire_calls()["Ref", "stream"].path
         for name in ("repository", "ref"):
             path = path.replace(f"{{{name}}}", quote(self._ref.names[name] or EMPTY_NAME, safe=""))
@@ -94,12 +94,12 @@ class RemoteOpenObject:
                 yield piece
 
     async def read(self, start: int = 0, stop: int | None = None) -> bytes:
-        """All of them at once. Raises as `stream` does."""
+        """Returns all bytes at once. Raises the same as `stream`."""
         return b"".join([piece async for piece in self.stream(start, stop)])
 
 
 class _Checked:
-    """As conditions look at an object."""
+    """An object in the form in which conditions read it."""
 
     def __init__(self, found: Any) -> None:
         self.etag: str = found.etag

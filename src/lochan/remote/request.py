@@ -1,4 +1,4 @@
-"""A verb of a remote noun: its arguments become a request, and the answer its result."""
+"""Converts the arguments of a remote noun's verb to a request, and the answer to its result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RemoteCall:
         self._call = call
 
     def method(self) -> Callable[..., Any]:
-        """The method of a remote noun."""
+        """Returns the method of a remote noun."""
         name = self._call.verb.name
         if self._call.shape is Shape.LINES:
 
@@ -56,7 +56,7 @@ class RemoteCall:
         return found
 
     async def ask(self, noun: RemoteNoun, /, *args: Any, media: str = "", **kwargs: Any) -> HttpAnswer:
-        """`media`: the type of a body of bytes."""
+        """Sends the request. `media` is the type of a body of bytes."""
         call = self._call
         given = dict(call.signature.bind(noun, *args, **kwargs).arguments)
         given.pop(next(iter(call.signature.parameters)))
@@ -69,7 +69,8 @@ class RemoteCall:
         return answer
 
     def _headers(self, noun: RemoteNoun, given: dict[str, Any]) -> dict[str, str]:
-        """With the idempotency key, which is made unless it is given: so that the request can be sent again."""
+        """Returns headers with an idempotency key, which is made unless it is given, so that the request can be sent
+        again."""
         call = self._call
         if call.verb.kind is not Kind.WRITE:
             return {}
@@ -135,7 +136,7 @@ class RemoteCall:
         return self._decoder.decode(data)
 
     def _renamed(self, noun: Any, args: Any, kwargs: Any) -> None:
-        """The handle of a repository goes on with its new name."""
+        """Gives the handle of a repository its new name."""
         if (self._call.verb.noun, self._call.verb.name) == ("Repository", "rename"):
             noun.name = self._call.signature.bind(noun, *args, **kwargs).arguments["to"]
 
@@ -186,5 +187,5 @@ def _pairs(argument: Argument, value: Any) -> list[tuple[str, str]]:
 
 
 def _is_lasting(body: Any) -> bool:
-    """Whether it can be read again."""
+    """Returns whether the body can be read again."""
     return isinstance(body, bytes | bytearray | memoryview | str | PathLike) or hasattr(body, "is_lasting")

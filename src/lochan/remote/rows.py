@@ -1,5 +1,5 @@
-"""Rows of a remote lake. A query's are read from the answer as they are asked for, by whatever thread asks; they make
-every form that a query on this machine makes."""
+"""Rows of a remote lake. A query's rows are read from the answer on demand, by any thread, and can be converted to
+every form that a local query's can."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def query(noun_name: str, noun: RemoteNoun, *args: Any, **kwargs: Any) -> 
 
 
 def _stats(answer: HttpAnswer) -> Stats:
-    """What the server has planned to read."""
+    """Returns what the server has planned to read."""
     from lochan.engines.result import Stats
     from lochan.pools.pruning import Skipped
 
@@ -73,7 +73,7 @@ async def _warnings(noun: RemoteNoun, answer: HttpAnswer) -> list[str]:
 
 
 class AnswerFile(io.RawIOBase):
-    """The body of an answer as a file, for threads that have no event loop. Each piece is asked for when it is read."""
+    """The body of an answer as a file, for threads without an event loop. Each piece is requested when it is read."""
 
     def __init__(self, answer: HttpAnswer, loop: asyncio.AbstractEventLoop) -> None:
         self._answer = answer
@@ -95,7 +95,7 @@ class AnswerFile(io.RawIOBase):
         return size
 
     def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A reader of Arrow has words of its own for what went wrong with the file."""
+        """Yields the batches. It replaces Arrow's errors by the one that occurred in the file."""
         try:
             yield from batches
         except Exception:
@@ -108,7 +108,7 @@ class AnswerFile(io.RawIOBase):
             raise
 
     def cancel(self) -> None:
-        """From any thread. The server, which sees that nobody listens, ends the query."""
+        """Cancels the query, from any thread. The server sees that the connection is closed, and ends the query."""
         self._cancelled = True
         self._wait(self._answer.close())
 
@@ -167,7 +167,8 @@ async def load(
 
 
 async def diff_rows(noun: RemoteNoun, *args: Any, **kwargs: Any) -> RowDiff:
-    """Its rows are kept in a file of this machine until it is closed: they may be read several times."""
+    """Compares the rows. They are kept in a file of this machine until the result is closed, because they may be read
+    several times."""
     import pyarrow as pa
 
     from lochan.engines.row_diff.result import ObjectsRead, RowChange, RowDiff

@@ -1,8 +1,7 @@
-"""The server of a lake, as a client sees it: whom it asks for, what is tried again, and errors as the server has said
-them.
+"""The server of a lake, as a client sees it: the credentials of requests, retries, and the server's errors.
 
-A request that changes something has an idempotency key, so that it can be sent again: the server carries it out once.
-"""
+A request that changes something has an idempotency key, so that it can be sent again: the server carries it out
+once."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class ServerKeys(msgspec.Struct, frozen=True):
 
 
 class LakeInfo(msgspec.Struct):
-    """What a server says of the lake that it serves."""
+    """What a server reports about the lake that it serves."""
 
     id: str
     version: str
@@ -50,11 +49,11 @@ class LakeInfo(msgspec.Struct):
 
 
 class RemoteServer:
-    """May be pickled. Nothing is asked when it is made."""
+    """The server of a lake. It can be pickled. Making one sends no request."""
 
     def __init__(self, url: str, credentials: ServerKeys | None, author: str = "", key: str = "") -> None:
-        """`key` is the idempotency key of the first change, and what the next ones are made from: whoever does the same
-        again, with the same key, does nothing twice."""
+        """`key` is the idempotency key of the first change, and the next ones are made from it: repeating the same
+        changes with the same key does nothing twice."""
         self.url = url.rstrip("/")
         self._credentials = credentials
         self._author = author
@@ -76,7 +75,8 @@ class RemoteServer:
         return self._ids.idempotency_key(self._clock.wall())
 
     async def open(self, version: str) -> LakeInfo:
-        """Raises where there is no server, it is none of ours, of another version, or does not know the key."""
+        """Opens the lake. Raises an error if there is no server, if it is not a Lochan server or of another version, or
+        if it does not accept the key."""
         try:
             return await self._open(version)
         except BaseException:
@@ -105,7 +105,8 @@ class RemoteServer:
         raise Invalid(f"what answers at {self.url} is not a lochan server", hint="check the address and the port")
 
     async def times(self) -> ServerTimes:
-        """Where its time has gone since it was started. Raises Denied for users who may not read its metrics."""
+        """Returns where the server's time was spent since it was started. Raises Denied for users who may not read its
+        metrics."""
         return msgspec.json.decode(await (await self.answer("GET", "/_top?format=json")).read(), type=ServerTimes)
 
     async def ask(
@@ -117,7 +118,8 @@ class RemoteServer:
         body: Body = None,
         again: bool = True,
     ) -> HttpAnswer:
-        """`again`: it may be carried out twice without harm. Raises Transient where the server is not reached."""
+        """Sends a request. `again` means that it may be carried out twice without harm. Raises Transient if the server
+        is not reached."""
         head = {"accept-encoding": "identity", **(headers or {})}
         if self._author:
             head[AUTHOR_HEADER.lower()] = quote(self._author)
@@ -152,7 +154,7 @@ class RemoteServer:
         raise AssertionError("the last try returns or raises")
 
     async def answer(self, method: str, target: str, **request: Any) -> HttpAnswer:
-        """Raises the error that the server has answered with."""
+        """Sends a request, and raises the error if the server has answered with one."""
         found = await self.ask(method, target, **request)
         if found.status >= 300:
             raise _error(found.status, await found.read())
@@ -163,7 +165,7 @@ class RemoteServer:
         return found
 
     def _authorized(self, method: str, target: str, headers: Mapping[str, str], body: str | bytes) -> dict[str, str]:
-        """`body`: itself, or its SHA-256."""
+        """Returns the headers with credentials. `body` is the body itself, or its SHA-256."""
         if self._credentials is None:
             return dict(headers)
         keys = self._credentials.access_key, self._credentials.secret_key

@@ -1,5 +1,5 @@
-"""Requests that are signed (AWS4-HMAC-SHA256), for a server that is reached in the clear: the secret is never sent, and
-the signature covers the body."""
+"""Signs requests (AWS4-HMAC-SHA256) to a server that is reached without encryption: the secret is never sent, and the
+signature covers the body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MICROSECONDS = 1_000_000
 
 
 def must_sign(address: ServerAddress) -> bool:
-    """Whether others could read a secret on the way."""
+    """Returns whether others could read a secret on the way."""
     if address.tls or address.unix:
         return False
     try:
@@ -40,7 +40,7 @@ def signed_headers(
     keys: tuple[str, str],
     wall_us: int,
 ) -> dict[str, str]:
-    """The headers of the request, with those that sign all of them."""
+    """Returns the headers of the request, with those that sign all of them."""
     access_key, secret = keys
     stamp = datetime.fromtimestamp(wall_us / _MICROSECONDS, UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{REGION}/s3/aws4_request"
@@ -69,8 +69,8 @@ def _quote(text: str) -> str:
 
 
 class SpooledBody:
-    """A body that is read to its end before it is sent, since its hash comes first: in memory, or on the disk where it
-    is large."""
+    """A body that is read to its end before it is sent, since its hash comes first. It is kept in memory, or on disk if
+    it is large."""
 
     def __init__(self, file: IO[bytes], digest: str, size: int) -> None:
         self._file = file
