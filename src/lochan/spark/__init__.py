@@ -76,7 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Whoever imports the package for its data source needs no more than that."""
+    """Imports a name's module when it is first used, so that a program which imports the package for its data source
+    loads only that."""
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'lochan.spark' has no attribute {name!r}")

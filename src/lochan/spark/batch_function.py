@@ -7,8 +7,8 @@
     query = lochan.spark.foreach_batch(frames, handle, checkpoint="/var/lib/by-status")
 
 Each write is one commit of its own, which carries the id of the stream and the number of the batch. Spark calls the
-function again for a batch that it does not know to be done; then writes that have landed are found, and the rest of
-them is done. A frame that is written to several pools is computed for each, unless the function caches it.
+function again for a batch that may not be complete; then writes that have landed are found, and the others are carried
+out. A frame that is written to several pools is computed for each, unless the function caches it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def foreach_batch(
     options: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
     """Starts the stream. `handle` is called with the rows of each batch and a LakeBatch, which writes them. A batch
-    begins `every_s` seconds after the one before at the earliest; with `available_now` the stream ends when all that is
-    there was read. Raises Invalid for a frame that is no stream."""
+    begins at the earliest `every_s` seconds after the one before; with `available_now` the stream ends when all
+    existing rows were read. Raises Invalid for a frame that is not a stream."""
     from lochan.api.spark_tasks import ship
 
     if not frame.isStreaming:
@@ -61,7 +61,7 @@ def foreach_batch(
 
 @dataclass
 class BatchFunction:
-    """For `foreachBatch`. May be pickled, if the user's function may."""
+    """The function for `foreachBatch`. It can be pickled if the user's function can."""
 
     address: LakeAddress
     checkpoint: str
@@ -96,8 +96,8 @@ class LakeBatch:
         parts: int | None = None,
     ) -> LandResult:
         """Adds the rows to a pool, once for each batch. A second write to the same branch needs a `name`, and must have
-        that name whenever the batch is played again. `spread` and `parts` as in `lochan.spark.write`. Raises what keeps
-        the rows from being kept."""
+        that name whenever the batch is played again. `spread` and `parts` are as in `lochan.spark.write`. Raises an
+        error for rows that cannot be stored."""
         check_schema(frame.schema)
         job = f"{self.query}/{name}" if name else self.query
         with self.address.connect(counted=True) as lake:

@@ -1,4 +1,4 @@
-"""How a session gets a lake as a catalog: the settings, and the jar that they name."""
+"""Sets up a lake as a catalog of a session: the settings, and the jar that they name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JAR = Path(__file__).parent / "jars" / "lochan-catalog.jar"
 
 
 def catalog_jar() -> str:
-    """For `spark.jars`. Raises NotFound where it was not built."""
+    """Returns the path for `spark.jars`. Raises NotFound if the jar was not built."""
     if not JAR.exists():
         raise NotFound("the catalog's jar is not part of this installation", hint="build it with `python jvm/build.py`")
     return str(JAR)
@@ -22,10 +22,10 @@ def catalog_jar() -> str:
 def catalog_settings(
     name: str = "lake", *, lake: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """For `SparkSession.builder.config(map=…)`: then `SELECT … FROM lake.logs` reads the pool `logs`.
+    """Returns settings for `SparkSession.builder.config(map=…)`: then `SELECT … FROM lake.logs` reads the pool `logs`.
 
-    The lake is the one that the command line would use, unless `lake` names another; `options` are those of its store.
-    """
+    The lake is the one that the command line would use, unless `lake` names another; `options` are those of its
+    store."""
     prefix = f"spark.sql.catalog.{name}"
     settings = {"spark.jars": catalog_jar(), prefix: CLASS}
     if lake is not None:

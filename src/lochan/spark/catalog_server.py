@@ -1,7 +1,6 @@
-"""Answers Spark's catalog, which runs in the JVM: which tables there are, and what a scan of one reads.
+"""Answers Spark's catalog, which runs in the JVM: which tables exist, and what a scan of one reads.
 
-A request is a line of JSON on standard input, its answer a line on standard output. The process ends with its input.
-"""
+A request is a line of JSON on standard input, its answer a line on standard output. The process ends with its input."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ def main() -> None:
 
 
 def serve(requests: Iterable[str], answers: TextIO) -> None:
-    """The first request says which lake it is. It is opened by the next, and opened again after it could not be
-    reached: the keys that are configured for it may have been replaced."""
+    """Answers requests. The first one names the lake. It is opened at the next one, and opened again after it could not
+    be reached, because the configured keys may have been replaced."""
     tables: CatalogTables | None = None
     options: Mapping[str, str] = {}
     for line in requests:
@@ -59,7 +58,7 @@ def serve(requests: Iterable[str], answers: TextIO) -> None:
 
 
 def answer(tables: object, request: Request) -> Answer:
-    """What the method for its verb returns, or why it is refused."""
+    """Returns the result of the method for the verb, or its error."""
     try:
         made: Answer = getattr(tables, f"on_{request['verb']}")(request)
     except LochanError as error:
@@ -76,8 +75,8 @@ def _refusal(error: LochanError) -> Answer:
 
 
 class CatalogTables:
-    """Pools are tables. `logs` is its default branch, `logs@dev` another ref. A repository of files is a namespace, and
-    its folders are tables."""
+    """The tables of a lake. Pools are tables: `logs` is a pool's default branch, `logs@dev` another ref. A repository
+    of files is a namespace, and its folders are tables."""
 
     def __init__(self, lake: Lake, options: Mapping[str, str]) -> None:
         self._lake = lake
@@ -162,7 +161,7 @@ class CatalogTables:
         return {}
 
     def _at_version(self, uri: Uri, request: Request) -> Uri:
-        """VERSION AS OF is a ref, and TIMESTAMP AS OF a moment of the branch."""
+        """Returns the place at a version. VERSION AS OF is a ref, and TIMESTAMP AS OF a moment of the branch."""
         if version := request.get("version"):
             return uri._replace(ref=str(version))
         if (moment := request.get("timestamp_us")) is None:
@@ -171,7 +170,8 @@ class CatalogTables:
         return uri._replace(ref=f"{branch}@{{{_text(moment)}}}")
 
     def _folders(self, uri: Uri) -> Iterator[str]:
-        """The first part of the paths that are tables. A folder may hold no Parquet file, and only its footers tell."""
+        """Yields the first part of the paths that are tables. A folder may hold no Parquet file; only reading footers
+        would show that."""
         repository = self._lake.repository(uri.repository)
         ref = repository.ref(uri.ref or repository.show().default_branch)
         for page in ref.list_pages(delimiter="/"):
@@ -190,7 +190,7 @@ class CatalogTables:
 
 
 def _cluster_key(partitioning: Sequence[str]) -> str:
-    """CLUSTER BY names the key. A pool has no partitions."""
+    """Returns the key that CLUSTER BY names. A pool has no partitions."""
     names = []
     for each in partitioning:
         if not each.startswith("cluster_by("):
@@ -227,7 +227,7 @@ def _uri(request: Request) -> Uri:
 
 
 def _files_uri(namespace: Sequence[str], name: str) -> Uri:
-    """`sales` or `sales@dev`, and a folder or a Parquet file of it."""
+    """Returns the URI of `sales` or `sales@dev`, and a folder or a Parquet file in it."""
     if len(namespace) > 1:
         raise NotFound(f"there is no namespace {'.'.join(namespace)} in a lake", hint="a folder is a name: `a/b`")
     uri = prefix_uri(namespace[0])

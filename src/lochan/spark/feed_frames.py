@@ -1,4 +1,4 @@
-"""A pool as a stream, and what its commits changed, as frames of a session.
+"""A pool as a stream, and the changes of its commits, as frames of a session.
 
     rows = lochan.spark.read_stream(spark, "logs@main", where="status >= 500")
     lochan.spark.changes(spark, "logs@main", since="main~3")
@@ -38,9 +38,10 @@ def read_stream(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The new rows of a branch, commit by commit, as a stream: all rows that are there first, unless it starts at a
-    commit (`latest`, `earliest`, or the first that is read), at a time, or after a commit. Options mean what those of
-    `spark.readStream.format("lochan")` do. Raises NotFound, Invalid, Refused for a pool that has no rows yet."""
+    """Returns the new rows of a branch as a stream, commit by commit. It begins with all existing rows, unless it
+    starts at a commit (`latest`, `earliest`, or the first that is read), at a time, or after a commit. Options mean the
+    same as those of `spark.readStream.format("lochan")`. Raises NotFound, Invalid, or Refused for a pool that has no
+    rows yet."""
     given = {
         "startingVersion": starting_version,
         "startingTimestamp": starting_timestamp,
@@ -68,11 +69,11 @@ def changes(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Rows that the commits of a branch have added and deleted, after the commit `since` (from the first on, if none is
-    given) up to `until` (the head): with `_change_type` (insert or delete), `_commit` and `_commit_time`. A row that
-    was changed is deleted and inserted; a commit that has only written the same rows anew has no changes. With
-    `columns`, rows are compared by these alone. Raises NotFound, Invalid, Gone where the objects of an old commit are
-    no longer kept."""
+    """Returns rows that the commits of a branch have added and deleted, after the commit `since` (from the first on, if
+    none is given) up to `until` (the head), with `_change_type` (insert or delete), `_commit` and `_commit_time`. A row
+    that was changed is deleted and inserted; a commit that has only written the same rows anew has no changes. With
+    `columns`, only these are compared. Raises NotFound, Invalid, or Gone if the objects of an old commit are no longer
+    kept."""
     given = {READ_CHANGES: "true", "endingVersion": until}
     given |= {"startingAfter": since} if since else {"startingVersion": "earliest"}
     _register(spark)

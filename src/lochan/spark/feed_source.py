@@ -1,9 +1,7 @@
-"""The data source for streams out of a pool and for its change feed. `lochan` hands over to it, and `feed_frames` uses
+"""The data source for streams out of a pool and for its change feed. `lochan` delegates to it, and `feed_frames` uses
 it under its own name.
 
-Spark makes it in one process and hands it to others, with what it knows by then: so its columns stay those of one
-commit.
-"""
+Spark makes it in one process and passes it to others with its state, so its columns stay those of one commit."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ _NOT_OURS = ("from", "to", "timestampAsOf")
 
 class FeedSource(DataSource):
     def __init__(self, options: dict[str, str], commit: str = "") -> None:
-        """`commit`: whose columns it has; else those of the pool at this moment."""
+        """`commit` is the one whose columns it has; by default they are those of the pool at this moment."""
         super().__init__(options)
         self._commit = commit
         self._feed: PoolFeed | None = None
@@ -70,8 +68,8 @@ class FeedSource(DataSource):
         return FeedReader(self._address(), chosen, schema)  # the user's own schema: only these columns
 
     def _opened(self) -> PoolFeed:
-        """A change feed is one for streams alone if it says no beginning, or if that has expired: a stream may have
-        gone on since."""
+        """Opens the feed. A change feed can only be a stream if it names no beginning, or if that has expired, because
+        a stream may have passed it since."""
         if self._feed is None:
             request = self._request()
             try:

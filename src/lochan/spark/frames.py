@@ -33,14 +33,14 @@ def read(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`). It stays at the commit that
-    the ref meant, whatever comes to the branch later.
+    """Reads a pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`). The frame stays at
+    the commit that the ref names now, whatever comes to the branch later.
 
     `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. `version_as_of` is
-    any ref, where the place names none; `timestamp_as_of` a time (UTC, unless it says another zone), for the branch as
-    it was then. `metadata` adds columns that tell of each row of a pool where it is: `_commit`, `_object` and `_row`,
-    its number there. A place with a colon (`logs@main:objects`) is read as `lochan.spark.metadata` reads it. Raises
-    QueryError for a test that is wrong, NotFound."""
+    any ref, if the place names none; `timestamp_as_of` is a time (UTC, unless it has another zone), for the branch as
+    it was then. `metadata` adds columns with the place of each row of a pool: `_commit`, `_object` and `_row`, its
+    number there. A place with a colon (`logs@main:objects`) is read as `lochan.spark.metadata` reads it. Raises
+    QueryError for a test that is wrong, and NotFound."""
     if ":" in uri and "/" not in uri:
         if version_as_of or timestamp_as_of or metadata:
             raise Invalid("metadata are read at the ref that they name", hint="such as logs@v1:objects")
@@ -61,11 +61,11 @@ def metadata(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Metadata of the lake, a pool, a repository or a commit: `:pools`, `shop:branches`, `logs@main:objects`. The
-    entries of a commit (`shop@main:entries`) are read by Spark itself, from the files that the commit's tree is made
-    of; all others are read here and handed over. A field of several kinds is JSON text.
+    """Reads metadata of the lake, a pool, a repository or a commit: `:pools`, `shop:branches`, `logs@main:objects`.
+    Spark itself reads the entries of a commit (`shop@main:entries`), from the files of the commit's tree; all others
+    are read here and passed on. A field of several kinds is JSON text.
 
-    `where` is a test of the pipe language, and `columns` are names. Raises QueryError, NotFound, Invalid."""
+    `where` is a test of the pipe language, and `columns` are names. Raises QueryError, NotFound or Invalid."""
     with spark_lake(lake, options).connect() as opened:
         planned = opened.frames.metadata(source, where=where, columns=columns)
     return planned.frame(spark)
@@ -79,15 +79,15 @@ def register_views(
     options: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> dict[str, str]:
-    """Makes a temporary view for each branch of each pool, `pool_branch`, at the commit of this moment; called again,
-    it makes them anew. Returns what each stands for. Pools whose rows make no table are left out, and so is a name that
-    two branches would have.
+    """Makes a temporary view for each branch of each pool, `pool_branch`, at the current commit. Calling it again makes
+    them anew. Returns what each view stands for. Pools whose rows make no table are left out, and so is a name that two
+    branches would have.
 
-    `pools` are those that you want, each with all of its branches (`logs`), or one ref of it (`logs@dev`). Then nothing
-    is left out: what makes no view is an error (NotFound, Refused, Invalid).
+    `pools` selects pools, each with all of its branches (`logs`), or one ref of it (`logs@dev`). Then nothing is left
+    out: a pool that cannot be a view is an error (NotFound, Refused, Invalid).
 
-    Every data object of the lake that was not checked before is read, to compare it with its SHA-256, unless `check`
-    is False: then damage may go unnoticed. Raises Gone, Corrupt."""
+    Every data object that was not checked before is read, to compare it with its SHA-256, unless `check` is False;
+    damage may go unnoticed then. Raises Gone or Corrupt."""
     with spark_lake(lake, options).connect() as opened:
         uris = list(_branches(opened, pools))
         found = list(_plan_frames(opened, spark, uris, check=check, skips=pools is None))
@@ -126,7 +126,7 @@ _read_metadata = metadata  # `read` has an option of that name
 
 
 def view_name(uri: str) -> str:
-    """What SQL takes without quotes."""
+    """Returns a name that SQL accepts without quotes."""
     return _OTHER.sub("_", uri)
 
 
@@ -139,12 +139,12 @@ def diff(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Between two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository (`demo@main/data/`): a row for
-    each that differs, with `change`, `times`, `key`, `before`, `after`, `lefts` and `rights`.
+    """Compares two refs of a pool (`logs@main`, `logs@dev`), or files of a repository (`demo@main/data/`). The frame
+    has a row for each row that differs, with `change`, `times`, `key`, `before`, `after`, `lefts` and `rights`.
 
-    `key` are fields that tell rows apart, by default the pool's primary key; with none (`[]`), whole rows are compared.
-    By key all is read at once, to find rows that it does not tell apart, and kept for who uses the frame, until it is
-    told `unpersist()`. Raises Invalid for such rows, NotFound."""
+    `key` are fields that identify rows, by default the pool's primary key; with none (`[]`), whole rows are compared. A
+    comparison by key reads everything at once, to find rows with the same key, and keeps it for the frame until
+    `unpersist()` is called. Raises Invalid for such rows, and NotFound."""
     with spark_lake(lake, options).connect() as opened:
         planned = opened.frames.diff(left, right, on=key)
     return planned.frame(spark)

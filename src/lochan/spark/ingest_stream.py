@@ -2,8 +2,8 @@
 
     query = lochan.spark.ingest(frames, "logs@main", checkpoint="/var/lib/logs-in", every_s=10)
 
-Stopped or killed at any moment and started again with the same checkpoint, it goes on where it was: no row is lost, and
-none comes twice.
+If it is stopped or killed at any moment and started again with the same checkpoint, it continues where it was: no row
+is lost, and none comes twice.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def ingest(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
-    """Starts it. At most one commit comes in `every_s` seconds; with `available_now` it ends when all that is there was
-    read. `compact` says where the small objects that it leaves are merged: in the `driver`, by tasks of `spark`, or
-    nowhere (`none`); True and False are the first and the last. `tell` is called after each batch. Raises what shows
-    before the first batch: a pool that is not there, a column that no row can keep."""
+    """Starts the stream. At most one commit comes in `every_s` seconds; with `available_now` it ends when all existing
+    rows were read. `compact` chooses where small objects are merged: in the `driver`, by tasks of `spark`, or nowhere
+    (`none`); True and False mean the first and the last. `tell` is called after each batch. Raises errors that occur
+    before the first batch: a pool that does not exist, or a column that no row can store."""
     if not frame.isStreaming:
         raise Invalid("this frame is no stream", hint="lochan.spark.write takes it as it is")
     check_schema(frame.schema)

@@ -1,7 +1,7 @@
-"""The clauses of a merge, and the changes that a table and a source make by them.
+"""The clauses of a merge, and the changes that they make to a table from a source.
 
-The two are joined once. The first clause whose condition is true decides what becomes of a row; where there is none the
-row stays."""
+Table and source are joined once. The first clause whose condition is true decides what happens to a row; if there is
+none, the row stays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Clause(NamedTuple):
 
 
 def clauses_of(kind: str, given: MergeAction | Sequence[tuple[Condition, MergeAction]]) -> Iterator[Clause]:
-    """Raises Invalid for an action that there is not."""
+    """Yields the clauses. Raises Invalid for an action that does not exist."""
     pairs = [("true", given)] if isinstance(given, str | Mapping) else given
     for condition, action in pairs:
         if isinstance(action, str) and action not in _ACTIONS[kind]:
@@ -68,7 +68,7 @@ def clauses_of(kind: str, given: MergeAction | Sequence[tuple[Condition, MergeAc
 def merged_rows(
     table: TableRows, source: DataFrame, on: Condition | Sequence[str], clauses: Sequence[Clause]
 ) -> DataFrame:
-    """The changes. Raises Invalid where there is no clause, or a column is not there."""
+    """Returns the changes. Raises Invalid if there is no clause, or if a column does not exist."""
     if not clauses:
         raise Invalid("a merge needs an action", hint="say when_matched, when_not_matched or both")
     joined = _join(table, source, on)
@@ -96,7 +96,7 @@ def _join(table: TableRows, source: DataFrame, on: Condition | Sequence[str]) ->
 
 
 def _choose_clause(clauses: Sequence[Clause]) -> Column:
-    """The number of the first clause that holds."""
+    """Returns the number of the first clause that holds."""
     matched, fresh = column_named(OBJECT, _TARGET).isNotNull(), column_named(OBJECT, _TARGET).isNull()
     has_source = column_named(_HERE, _SOURCE).isNotNull()
     tests = {"matched": matched & has_source, "not_matched": fresh, "not_matched_by_source": matched & ~has_source}
@@ -108,7 +108,7 @@ def _choose_clause(clauses: Sequence[Clause]) -> Column:
 
 
 def _values(table: TableRows, source: DataFrame, clause: Clause) -> dict[str, Column]:
-    """Raises Invalid."""
+    """Returns the new values by column. Raises Invalid."""
     if clause.action == "delete":
         return {}
     if isinstance(clause.action, Mapping):
@@ -117,7 +117,7 @@ def _values(table: TableRows, source: DataFrame, clause: Clause) -> dict[str, Co
 
 
 def _cast(table: TableRows, name: str, value: Column) -> Column:
-    """A pool takes fields that it did not have yet."""
+    """Casts a value to the type of its column. A pool accepts new fields, which are not cast."""
     return value.cast(table.types[name]) if name in table.types else value
 
 

@@ -1,13 +1,12 @@
-"""Two things that pyspark must be told for the data source.
+"""Two changes to pyspark that the data source needs.
 
-The session in which a data source is looked for when a frame is written: Spark takes the one that is active on the
-thread, and on a thread that the user has started there is none. So the frame's own session is made the active one
-there, as `createDataFrame` does it.
+The first is the session in which a data source is looked up when a frame is written: Spark uses the one that is active
+on the thread, and a thread that the user has started has none. So the frame's own session is activated there, as
+`createDataFrame` does.
 
-The names of options as they were written: Spark hands them over in small letters, and what a commit carries has names
-of its user's own (`metadata.Owner`). Spark fills a dictionary of its own class, name by name, in the process that it
-starts for a source, once that was imported; so the class is made to remember how each was written.
-"""
+The second is the spelling of option names: Spark passes them in lower case, but the metadata of a commit has names of
+its user's own (`metadata.Owner`). In the process that it starts for a source, Spark fills a dictionary of its own
+class, name by name, once that was imported. So the class is changed to remember how each name was written."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _AS_WRITTEN = "_lochan_as_written"
 
 
 def activate_for(name: str) -> None:
-    """For frames and streams that are written in that format, without Connect. May be called more than once."""
+    """Patches the writers of frames and streams in that format, without Connect. Calling it again does nothing."""
     from pyspark.sql.readwriter import DataFrameWriter
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -43,7 +42,7 @@ def _activate(writer: Any, name: str) -> None:
 
 
 def remember_names() -> None:
-    """May be called more than once."""
+    """Patches the dictionary of options. Calling it again does nothing."""
     if not hasattr(CaseInsensitiveDict, _AS_WRITTEN):
         setattr(CaseInsensitiveDict, _AS_WRITTEN, None)
         set_item = CaseInsensitiveDict.__setitem__
@@ -56,6 +55,6 @@ def remember_names() -> None:
 
 
 def as_written(options: Mapping[str, str]) -> dict[str, str]:
-    """In small letters, if nothing else is known."""
+    """Returns the options with their names as written, or in lower case if that is not known."""
     names = vars(options).get(_AS_WRITTEN) if hasattr(options, "__dict__") else None
     return {(names or {}).get(name, name): value for name, value in options.items()}

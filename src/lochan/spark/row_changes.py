@@ -1,11 +1,11 @@
-"""Rows of a pool are deleted, updated or merged with those of a frame, each by one commit.
+"""Deletes, updates or merges rows of a pool, each by one commit.
 
     lochan.spark.delete(spark, "logs@main", "status < 400")
     lochan.spark.update(spark, "logs@main", {"status": "status + 1"}, where="host = 'web-1'")
     lochan.spark.merge(spark, "users@main", changes, on=["id"], when_matched="update", when_not_matched="insert")
 
 Conditions and values are Spark's: SQL or columns. The rows are read at the commit that the branch has when the call
-begins. Rows that are not named, and fields that get no other value, stay exactly as they were stored.
+begins. Rows that are not selected, and fields that get no new value, stay exactly as they were stored.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def delete(
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> LandResult:
-    """The rows for which the condition is true. `changed` of the result says how many. Raises ConcurrentCommit if
-    somebody else has changed one of the data objects meanwhile, and then nothing has changed; NotFound."""
+    """Deletes the rows for which the condition is true. `changed` of the result has their number. Raises
+    ConcurrentCommit if one of the data objects was changed meanwhile, and then nothing has changed; raises NotFound."""
 
     def changes(table: TableRows) -> DataFrame:
         return table.deleted(table.rows.where(column_of(where)))
@@ -67,8 +67,9 @@ def update(
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> LandResult:
-    """`set` gives columns of the table their new values, as SQL over the row or as columns of Spark; each is cast to
-    the type of its column. Raises Invalid for a column that the table does not have, and as `delete` does."""
+    """Updates the rows for which the condition is true. `set` gives columns of the table their new values, as SQL over
+    the row or as columns of Spark; each is cast to the type of its column. Raises Invalid for a column that the table
+    does not have, and the same as `delete`."""
 
     def changes(table: TableRows) -> DataFrame:
         return table.updated(table.rows.where(column_of(where)), table.assigned(set))
@@ -91,12 +92,12 @@ def merge(
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> LandResult:
-    """`on` names columns that both sides have, or is a condition over `target` and `source`, as are all others:
-    `"target.id = source.id"`.
+    """Merges the rows of a frame into a pool. `on` names columns that both sides have, or is a condition over `target`
+    and `source`, as are all others: `"target.id = source.id"`.
 
-    An action is "update" (all columns of the source), "insert", "delete", or new values by their columns. Several are
-    a list of pairs of a condition and an action; the first whose condition is true is done. Raises Invalid if several
-    rows of the source match a row, and as `delete` does."""
+    An action is "update" (all columns of the source), "insert", "delete", or new values by their columns. Several
+    actions are a list of pairs of a condition and an action; the first whose condition is true is carried out. Raises
+    Invalid if several rows of the source match a row, and the same as `delete`."""
     clauses: list[Clause] = [
         *clauses_of("matched", when_matched),
         *clauses_of("not_matched", when_not_matched),

@@ -1,12 +1,13 @@
-"""The data source `lochan`, as it is in Python. With the jar on the class path, `format("lochan")` is the provider in
-the JVM, and this one writes for it and reads files.
+"""The data source `lochan` in Python. With the jar on the class path, `format("lochan")` is the provider in the JVM,
+and this one writes for it and reads files.
 
     lochan.spark.register(spark)
     spark.read.format("lochan").option("where", "status >= 500").load("logs@main")
     frame.write.format("lochan").mode("append").save("logs@main")
 
-Reading goes through Python: `lochan.spark.read` does not, and is faster. Spark's own filters are not handed down, for
-Spark mixes up frames that share a source which takes them; `where`, `from`, `to` and `columns` are options instead.
+Reading goes through Python: `lochan.spark.read` does not, and is faster. Spark's own filters are not pushed down,
+because Spark confuses frames that share a source which accepts them; `where`, `from`, `to` and `columns` are options
+instead.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ remember_names()
 
 
 def register(spark: SparkSession) -> None:
-    """Once for each session."""
+    """Registers the data source. Call it once for each session."""
     from lochan.api.spark_tasks import is_remote, ship
 
     ship(spark)
@@ -68,7 +69,7 @@ def register(spark: SparkSession) -> None:
 
 
 class LochanSource(DataSource):
-    """Spark makes it in one process and hands it to others, with what it knows by then: so a frame stays at one
+    """The data source. Spark makes it in one process and passes it to others with its state, so a frame stays at one
     commit."""
 
     def __init__(self, options: dict[str, str]) -> None:

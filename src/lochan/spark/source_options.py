@@ -1,4 +1,4 @@
-"""The options of the data source: which there are, for what, and which lake and ref they mean."""
+"""The options of the data source: which exist, what they are for, and the lake and ref that they name."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Options = Mapping[str, str]
 
 
 def small(options: Options) -> dict[str, str]:
-    """By their names in small letters, as Spark compares them."""
+    """Returns the options by their names in lower case, as Spark compares them."""
     return {name.lower(): value for name, value in options.items()}
 
 
 def check_options(options: Options, allowed: Sequence[str], what: str) -> None:
-    """`what` is done with them: a read, a write. Raises Invalid for one that means nothing there, and for one that is
-    misspelt; the store refuses whatever else it does not know."""
+    """Checks the options of an operation, `what`: a read, a write. Raises Invalid for one that has no meaning there,
+    and for one that is misspelt. The store refuses other options that it does not know."""
     taken = {name.lower() for name in (*_ALWAYS, *allowed)}
     for name in options:
         ours = _BY_SMALL.get(name.lower()) or (META if name.lower().startswith(META) else None)
@@ -64,7 +64,7 @@ def _close(name: str) -> str:
 
 
 def flag(options: Options, name: str) -> bool | None:
-    """None: nothing is said. Raises Invalid."""
+    """Returns the flag, or None if it is not given. Raises Invalid."""
     text = small(options).get(name.lower())
     if text is None:
         return None
@@ -90,12 +90,12 @@ def path_in(options: Options) -> str:
 
 
 def is_table(options: Options) -> bool:
-    """Whether the path is one of files."""
+    """Returns whether the path is one of files."""
     return "/" in small(options).get("path", "")
 
 
 def _store_options(options: Options) -> Iterator[tuple[str, str]]:
-    """Every option that is not ours: the store refuses those that it does not know."""
+    """Yields every option that is not ours: the store refuses those that it does not know."""
     for name, value in options.items():
         if name.lower() not in _BY_SMALL and not name.lower().startswith(META):
             yield name, value
@@ -103,13 +103,13 @@ def _store_options(options: Options) -> Iterator[tuple[str, str]]:
 
 # --- what is read ----------------------------------------------------------------------------------------------------
 def is_feed(options: Options) -> bool:
-    """Whether an option is one of streams or of the change feed."""
+    """Returns whether an option is one of streams or of the change feed."""
     given = small(options)
     return any(name.lower() in given for name in FEED_OPTIONS)
 
 
 def check_read(options: Options, *, may_stream: bool = False) -> None:
-    """Raises Invalid."""
+    """Checks the options of a read. Raises Invalid."""
     check_options(options, (*READS, CHECKPOINT, *FEED_OPTIONS) if may_stream else READS, "read")
     given = small(options)
     if is_table(options) and (wrong := next((name for name in _ROWS if name in given), None)):
@@ -119,13 +119,14 @@ def check_read(options: Options, *, may_stream: bool = False) -> None:
 
 
 def uri_at(lake: Lake, options: Options) -> str:
-    """With the version or the time that the options name. Raises Invalid, NotFound."""
+    """Returns the place at the version or the time that the options name. Raises Invalid or NotFound."""
     given = small(options)
     return time_travel(lake, path_in(options), given.get(VERSION.lower(), ""), given.get(TIMESTAMP.lower(), ""))
 
 
 def time_travel(lake: Lake, uri: str, version: str, timestamp: str) -> str:
-    """The same place at another ref, or where its branch was at that time. Raises Invalid, NotFound."""
+    """Returns the same place at another ref, or at the commit that its branch had at that time. Raises Invalid or
+    NotFound."""
     from lochan.api.uri import prefix_uri
 
     if not version and not timestamp:
@@ -149,7 +150,7 @@ class SourceWriteRequest(NamedTuple):
 
 
 def write_request(options: Options, schema: StructType | None, *, overwrite: bool) -> SourceWriteRequest:
-    """Raises Invalid."""
+    """Returns the request of a write. Raises Invalid."""
     from lochan.api.frames import APPEND, RowOptions
     from lochan.api.frames import OVERWRITE as REPLACES
 
@@ -170,14 +171,14 @@ def write_request(options: Options, schema: StructType | None, *, overwrite: boo
 
 
 def is_dynamic(mode: str) -> bool:
-    """Raises Invalid."""
+    """Returns whether the mode is dynamic. Raises Invalid."""
     if mode.lower() not in (STATIC, DYNAMIC):
         raise Invalid(f"{OVERWRITE} is {STATIC} or {DYNAMIC}, and not {mode!r}")
     return mode.lower() == DYNAMIC
 
 
 def partitions_in(text: str) -> list[str]:
-    """Separated by commas, or as a list of JSON, as Spark has them."""
+    """Returns names that are separated by commas, or a JSON list, as Spark has them."""
     if not text.startswith("["):
         return names_in(text)
     found: list[str] = json.loads(text)
@@ -186,7 +187,7 @@ def partitions_in(text: str) -> list[str]:
 
 # --- what a commit is ------------------------------------------------------------------------------------------------
 def commit_options(options: Options, *, with_key: bool = True) -> CommitOptions:
-    """A stream has no key: its batches are known by their numbers."""
+    """Returns the options of the commit. A stream has no key: its batches are identified by their numbers."""
     from lochan.api.options import CommitOptions
 
     given = small(options)

@@ -1,8 +1,8 @@
-"""Answers the data source where a part of it runs in the JVM: what the columns of a pool are, what a scan of it reads,
-and whether a write can begin.
+"""Answers the part of the data source that runs in the JVM: the columns of a pool, what a scan of it reads, and whether
+a write can begin.
 
-Requests and answers are those of `catalog_server`, a line of JSON each. Lakes stay open from one request to the next.
-"""
+Requests and answers are those of `catalog_server`, a line of JSON each. Lakes stay open from one request to the
+next."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def serve(requests: TextIO, answers: TextIO) -> None:
 
 
 class SourcePlans:
-    """`pinned` are the options with the commit in the path: so a frame stays there. Without them Spark itself cannot
-    read the lake, or it is the change feed, and the source in Python does."""
+    """Answers requests of the source. `pinned` are the options with the commit in the path, so that a frame stays
+    there. Without them either Spark itself cannot read the lake, or it is the change feed, and the Python source reads
+    it."""
 
     def __init__(self) -> None:
         self._lakes: dict[str, Lake] = {}
@@ -97,7 +98,7 @@ class SourcePlans:
         return lake.frames.prune(self._scans_of(options, schema, scanned), request["filters"]).as_json()
 
     def on_check_write(self, request: Request) -> Answer:
-        """Before any task runs: what is wrong with a write, and whether there is nothing to do."""
+        """Checks a write before any task runs. Raises its errors, and returns whether there is nothing to do."""
         options = request["options"]
         uri, mode, expect, rows = write_request(options, None, overwrite=request["overwrite"])
         begun = self._lake(options).frames.write(uri, mode=mode, expect=expect, rows=rows, trial=True)
@@ -113,7 +114,7 @@ class SourcePlans:
 
 
 def _is_read_by_spark(request: Request) -> bool:
-    """Whether the lake is on a store that this Spark has a file system for."""
+    """Returns whether the lake is on a store that this Spark has a file system for."""
     scheme, remote, _ = address_in(request["options"]).location.url.partition("://")
     return not remote or scheme == "file" or (scheme == "s3" and bool(request["s3a"]))
 
@@ -151,7 +152,7 @@ def _pin(options: Mapping[str, str], uri: str, commit: str) -> Answer:
 def _keep(
     cache: dict[str, T], key: str, make: Callable[[], T], count_max: int, drop: Callable[[T], Any] = lambda _: None
 ) -> T:
-    """The newest last; the oldest goes."""
+    """Returns the cached value, which becomes the newest. The oldest one is dropped if there are too many."""
     found = cache.pop(key) if key in cache else make()
     cache[key] = found
     while len(cache) > count_max:

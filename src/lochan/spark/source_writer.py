@@ -1,12 +1,12 @@
-"""The data source's way to write: tasks write objects, and the commit names those that tasks told of.
+"""How the data source writes: tasks write objects, and the commit names those that the tasks reported.
 
-Spark calls `commit` in a process of its own, once. If it fails `abort` is called with the same messages, though the
-commit may have landed: so `abort` takes nothing away. What nobody names is garbage, and is collected as such.
+Spark calls `commit` in a process of its own, once. If it fails, `abort` is called with the same messages, although the
+commit may have landed, so `abort` deletes nothing. Objects that nothing names are garbage, and are collected.
 
     frames.writeStream.format("lochan").option("checkpointLocation", …).start("logs@main")
 
-A stream's batch is one commit, named by the stream and the number of the batch. Only tasks are told which stream they
-work for, so what they wrote tells it. `lochan.spark.ingest` does the same in the driver, does not write again what had
+A stream's batch is one commit, named by the stream and the number of the batch. Only tasks know which stream they work
+for, so their messages contain it. `lochan.spark.ingest` does the same in the driver, does not write again what had
 landed, and merges small objects behind the stream.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class WrittenPart(WriterCommitMessage):
-    """What a task tells of its rows."""
+    """What a task reports about its rows."""
 
     messages: list[bytes]
     query: str = ""  # the stream that it works for
@@ -48,14 +48,14 @@ class JobWriter(DataSourceArrowWriter):
             lake.frames.begun(self._job).land(_decode(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Only tells that a task has failed. A commit that failed has told it."""
+        """Aborts the job only if a task has failed. If the commit failed, that has been reported already."""
         if None in messages:
             with suppress(Exception), self._address.connect(counted=True) as lake:
                 lake.frames.begun(self._job).abort()
 
 
 class NoWriter(DataSourceArrowWriter):
-    """Something is there already, and the mode is to leave it."""
+    """Writes nothing: the place has rows already, and the mode is to leave them."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
         return WrittenPart([])
@@ -68,7 +68,7 @@ class NoWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Spark makes one for each batch, so that its files carry a fresh number."""
+    """Writes a stream. Spark makes one for each batch, so that its files carry a fresh number."""
 
     def __init__(self, address: LakeAddress, job: WriteJob) -> None:
         self._address = address
@@ -84,7 +84,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 lake.frames.begun(self._job).land_batch(query, batchId, _decode(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Takes nothing away: the commit may have landed, though Spark does not know it."""
+        """Removes nothing: the commit may have landed, although Spark does not know it."""
 
 
 def _write(job: WriteJob, rows: Iterator[pa.RecordBatch]) -> list[bytes]:

@@ -1,14 +1,14 @@
-"""The data source's way to follow a branch.
+"""How the data source follows a branch.
 
     rows = spark.readStream.format("lochan").load("logs@main")
 
-Spark keeps how far the stream is: an offset is a commit, up to which all was read. After a restart it asks for the same
-span again, and gets the same rows. Spark shows a source of Python where the stream is by the spans that it asks for,
-the first of which is empty after a restart; so the reader knows where the next batch begins, and can end it early. If
-Spark asks for an end before it has shown anything, the stream is new.
+Spark keeps the position of the stream: an offset is a commit, up to which everything was read. After a restart it asks
+for the same span again, and gets the same rows. A Python source learns the position only from the spans that Spark asks
+for. The first of them is empty after a restart, so the reader knows where the next batch begins, and can end it early.
+If Spark asks for an end before it has asked for a span, the stream is new.
 
-With Trigger.AvailableNow Spark runs one batch of a source of Python, even if that is one from before the restart. With
-AVAILABLE_NOW it runs on to the end that it asks for at first: then nothing shows whether the stream is new. Without
+With Trigger.AvailableNow Spark runs one batch of a Python source, even if that is one from before the restart. With
+AVAILABLE_NOW it runs on to the end that it asks for first, so the reader cannot know whether the stream is new. Without
 limits, that is the head in either case.
 """
 
@@ -46,7 +46,7 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 # --- options ---------------------------------------------------------------------------------------------------------
 def feed_options(options: Mapping[str, str]) -> FeedOptions:
-    """Raises Invalid."""
+    """Returns the options of a feed. Raises Invalid."""
     from lochan.api.frames import FeedOptions
 
     options = _in_any_case(options)
@@ -69,7 +69,7 @@ def feed_options(options: Mapping[str, str]) -> FeedOptions:
 
 
 def ending(options: Mapping[str, str]) -> str:
-    """The last commit whose changes are read; empty: the head."""
+    """Returns the last commit whose changes are read, or an empty text for the head."""
     options = _in_any_case(options)
     found = [options[name] for name in _ENDS if name in options]
     if len(found) > 1:
@@ -91,7 +91,7 @@ def check_batch(options: Mapping[str, str]) -> None:
 
 
 def _in_any_case(options: Mapping[str, str]) -> dict[str, str]:
-    """Ours, by their names as they are written here: Spark hands them over in small letters."""
+    """Returns our options, by their names as they are written here: Spark passes them in lower case."""
     names = {name.lower(): name for name in FEED_OPTIONS}
     return {names[name.lower()]: value for name, value in options.items() if name.lower() in names}
 
@@ -117,7 +117,7 @@ def _count(options: Mapping[str, str], name: str) -> int:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 class FeedRequest(NamedTuple):
-    """What is followed. May be pickled."""
+    """What is followed. It can be pickled."""
 
     uri: str
     options: FeedOptions
@@ -140,7 +140,7 @@ class FeedPartition(InputPartition):
 
 
 class ChangesReader(DataSourceReader):
-    """A feed that ends."""
+    """Reads a feed that ends."""
 
     def __init__(self, address: LakeAddress, feed: PoolFeed, schema: StructType) -> None:
         self._address, self._feed, self._schema = address, feed, schema
@@ -155,7 +155,7 @@ class ChangesReader(DataSourceReader):
 
 
 class FeedReader(DataSourceStreamReader):
-    """Spark makes one for the whole stream, and others for tasks, which only read."""
+    """Reads a feed. Spark makes one for the whole stream, and others for tasks, which only read."""
 
     def __init__(
         self, address: LakeAddress, request: FeedRequest, schema: StructType, feed: PoolFeed | None = None

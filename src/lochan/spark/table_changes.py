@@ -1,4 +1,4 @@
-"""Rows of a pool with where they are, and the changes of them that tasks carry out."""
+"""Rows of a pool with their places, and the changes to them that tasks carry out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METADATA = ("_commit", OBJECT, ROW)
 
 
 class TableRows:
-    """`rows` has the columns of the table, `_commit`, `_object` and `_row`."""
+    """The rows of a table. `rows` has the columns of the table, `_commit`, `_object` and `_row`."""
 
     def __init__(self, rows: DataFrame) -> None:
         self.rows = rows
@@ -31,7 +31,8 @@ class TableRows:
         }
 
     def assigned(self, values: Mapping[str, Value]) -> dict[str, Column]:
-        """Raises Invalid for a column that the table does not have."""
+        """Returns the new values, cast to their columns' types. Raises Invalid for a column that the table does not
+        have."""
         for name in values:
             if name not in self.types:
                 raise Invalid(f"the table has no column {name!r}", hint=f"it has {', '.join(self.types)}")
@@ -49,14 +50,14 @@ class TableRows:
 
 
 def change_columns(operation: int | Column, object: Column, row: Column, fields: Column) -> list[Column]:
-    """What stands in front of the values of a change."""
+    """Returns the columns in front of the values of a change."""
     code = functions.lit(operation) if isinstance(operation, int) else operation
     columns = (code.cast("int"), object.cast("string"), row.cast("bigint"), fields.cast("array<int>"))
     return [column.alias(name) for column, name in zip(columns, CHANGE_COLUMNS, strict=True)]
 
 
 def changed_fields(values: Mapping[int, tuple[Column, Column]]) -> Column:
-    """The numbers of the columns whose new value is not the old one."""
+    """Returns the numbers of the columns whose new value differs from the old one."""
     marks = [
         functions.when(~old.eqNullSafe(new), functions.lit(number)).otherwise(functions.lit(None).cast("int"))
         for number, (old, new) in values.items()

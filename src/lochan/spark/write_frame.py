@@ -1,4 +1,4 @@
-"""A frame becomes one commit. Rows are spread over the tasks by the pool's key, so that objects do not overlap."""
+"""Writes a frame as one commit. Rows are spread over the tasks by the pool's key, so that objects do not overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lochan.api.spark_tasks import LandResult
 
-# By name, for not every Spark that we run on has all of these.
+# These are names, because not every supported version of Spark has all of these types.
 _NOT_KEPT = {
     "CalendarIntervalType": "an interval of months and days",
     "YearMonthIntervalType": "an interval of months",
@@ -48,23 +48,23 @@ def write(
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> LandResult:
-    """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
-    place of all that is there, in the same commit. If the frame was read from there, that is refused if something has
-    come since; `expect` names the head that may be replaced, whatever was read. `errorifexists` and `ignore` write only
-    where nothing is; the one raises AlreadyExists, the other does nothing.
+    """Writes the rows into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite`
+    replaces everything that is there, in the same commit. If the frame was read from there, that is refused if
+    something has come since; `expect` names the head that may be replaced, whatever was read. `errorifexists` and
+    `ignore` write only where there is nothing; otherwise the first raises AlreadyExists, and the second does nothing.
 
-    Of a pool, an overwrite with `replace_where` replaces the rows that pass this test of the pipe language, and every
+    In a pool, an overwrite with `replace_where` replaces the rows that pass this test of the pipe language, and every
     row that is written must pass it. Files come to folders named by the columns `partition_by` (`year=2026/`); with
-    `partition_overwrite_mode="dynamic"` an overwrite replaces only those that rows come to. Without `merge_schema`, a
-    column that the table of files lacks is refused; a pool takes rows of any shape.
+    `partition_overwrite_mode="dynamic"` an overwrite replaces only the folders that get new rows. Without
+    `merge_schema`, a column that the table of files lacks is refused; a pool takes rows of any shape.
 
-    Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is how many tasks they are
-    spread over, if Spark is not to say. To spread rows, Spark samples their keys first, so the frame is computed twice;
-    `cache` keeps its rows on the executors' disks meanwhile, so it is computed once.
+    Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is the number of tasks that
+    they are spread over, which Spark chooses by default. To spread rows, Spark samples their keys first, so the frame
+    is computed twice; `cache` keeps its rows on the executors' disks meanwhile, so it is computed once.
 
-    Whoever does not learn whether it was written (a driver that was killed, an answer that was lost) writes again with
-    the same idempotency `key`, and nothing comes twice. Raises what keeps the rows from being kept, and
-    PreconditionFailed for an overwrite that is refused; then nothing has changed."""
+    A program that does not learn whether its rows were written, because a driver was killed or an answer was lost, can
+    write again with the same idempotency `key`, and nothing comes twice. Raises an error for rows that cannot be
+    stored, and PreconditionFailed for an overwrite that is refused; then nothing has changed."""
     from lochan.api.spark_tasks import origins_of
 
     if expect and mode != OVERWRITE:
@@ -80,7 +80,8 @@ def write(
 
 
 def check_schema(schema: StructType) -> None:
-    """To be called before anything is written. Raises Invalid for columns that neither a pool nor a file can keep."""
+    """Checks a frame's columns. Call it before anything is written. Raises Invalid for columns that neither a pool nor
+    a file can store."""
     if not schema.fields:
         raise Invalid("the frame has no columns", hint="nothing was written")
     twice = [name for name, count in Counter(schema.names).items() if count > 1]
