@@ -1,9 +1,8 @@
-"""Objects in a bucket that Spark reads by itself: each is read as a whole and compared with its SHA-256 before that,
-once for each ETag.
+"""Checks objects in a bucket that Spark reads by itself: each is read as a whole and compared with its SHA-256 before
+that, once for each ETag.
 
-Tasks of Spark read them, and only digests come back. Where Spark runs on this machine, a few of them are read by this
-process, which is quicker than to start tasks. Sizes and ETags come from a list: no request is made for each object.
-"""
+Tasks of Spark read them, and only digests come back. If Spark runs on this machine, this process reads a few of them,
+which is quicker than starting tasks. Sizes and ETags come from a listing, so there is no request for each object."""
 
 from __future__ import annotations
 
@@ -38,15 +37,15 @@ _SPARK_SCHEMA = "number bigint, etag string, digest binary"
 
 
 class _Seen(NamedTuple):
-    """As an object was read. Empty: it is gone."""
+    """An object's ETag and digest as it was read. Both are empty if it is gone."""
 
     etag: str
     digest: bytes
 
 
 class BucketCheck:
-    """`tasks`: the session whose tasks read what must be read, if it is more than `few` objects; None: this process
-    does."""
+    """Checks objects. `tasks` is the session whose tasks read more than `few` objects; without it, this process reads
+    all."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class BucketCheck:
         self._few = few
 
     async def check(self, objects: Sequence[StoredObject], *, recheck: bool = False) -> list[bool]:
-        """Whether each is there. Raises Corrupt. `recheck`: what was found out before does not count."""
+        """Returns for each object whether it exists. Raises Corrupt. With `recheck`, earlier results do not count."""
         stats = await object_stats(self._store, [each.address for each in objects])
         for each, stat in zip(objects, stats, strict=True):
             if stat is not None and stat.size != each.size:
@@ -83,7 +82,8 @@ class BucketCheck:
         return [stat is not None and each.address not in lost for each, stat in zip(objects, stats, strict=True)]
 
     def failure(self, objects: Sequence[StoredObject]) -> LochanError | None:
-        """What is wrong with the first that is gone or damaged. From any thread, also one that has an event loop."""
+        """Returns the error of the first object that is gone or damaged. It can be called from any thread, even one
+        with an event loop."""
 
         async def read() -> LochanError | None:
             lost: set[str] = set()
@@ -151,7 +151,7 @@ def _by_tasks(spark: SparkSession, place: StoreLocation, objects: Sequence[Store
 
 
 def _digests(place: StoreLocation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """On an executor."""
+    """Computes digests on an executor."""
     store = place.open(clock=SystemClock(), ids=Ids())
     for batch in batches:
         addresses = batch.column("address").to_pylist()

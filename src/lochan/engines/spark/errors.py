@@ -1,4 +1,4 @@
-"""What Spark has failed by, as an error of ours."""
+"""Converts Spark's failures to our errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _ENDED = ("SparkContext was shut down", "Connection refused", "Answer from Java 
 
 
 class SparkEnded(Refused):
-    """In the midst of it. The next piece of work finds another."""
+    """Spark ended during the work. The next work finds another session."""
 
 
 class SparkFailed(Refused):
-    """By what it says itself."""
+    """Spark failed, with its own message."""
 
 
 def explain_error(error: Exception, limits: Limits) -> LochanError:

@@ -1,7 +1,6 @@
 """What executors need: Lochan itself in the driver's version, the lake's store, and a folder with room.
 
-What Lochan depends on is partly no Python, and must be installed on every machine.
-"""
+Some of Lochan's dependencies are not pure Python, and must be installed on every machine."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ def task_limits(spark: SparkSession) -> Limits:
 
 
 def task_memory(spark: SparkSession) -> int | None:
-    """How many bytes one task may use for its rows; None if the session does not say. Raises Invalid."""
+    """Returns how many bytes one task may use for its rows, or None if the session does not set it. Raises Invalid."""
     text = spark.conf.get(TASK_MEMORY, None)
     if text is None:
         return None
@@ -60,7 +59,7 @@ def task_memory(spark: SparkSession) -> int | None:
 
 
 def ship(spark: SparkSession) -> None:
-    """To the executors of this session, unless they are in this process."""
+    """Sends Lochan to the executors of this session, unless they are in this process."""
     master = spark.conf.get("spark.master", "") or ""
     if spark in _shipped or master.partition("[")[0] == "local":
         return
@@ -69,14 +68,15 @@ def ship(spark: SparkSession) -> None:
 
 
 def remove() -> None:
-    """What `package` has made, where it was called. A process that leaves without Python's own ending calls this."""
+    """Deletes what `package` has made, if it was called. A process that exits without Python's own shutdown must call
+    this."""
     if package.cache_info().currsize:
         shutil.rmtree(package().parent, ignore_errors=True)
 
 
 @cache
 def package() -> Path:
-    """Returns a zip file of the package that runs here, in a folder that nobody else can write to. It is removed when
+    """Returns a zip file of the package that runs here, in a folder that others cannot write to. It is deleted when
     this process ends."""
     root = Path(__file__).parents[2]
     folder = make_folder()
@@ -93,16 +93,17 @@ def package() -> Path:
 
 
 def keep_archives_read() -> None:
-    """Before each task Spark's worker has Python forget what it found on its path, and then zip files are read again
-    for each of their packages: a fifth of a second for every task. A task that calls this spares the next one in its
-    process that. Zip files never change there: what is added has another name."""
+    """Keeps zip files read for the next task. Before each task Spark's worker makes Python forget what it found on its
+    path, and then zip files are read again for each of their packages, which takes a fifth of a second for every task.
+    A task that calls this saves the next one in its process that time. Zip files never change there: new ones have
+    another name."""
     for path, finder in [*sys.path_importer_cache.items()]:
         if isinstance(finder, zipimporter):
             sys.path_importer_cache.pop(path, None)  # made again when it is needed, from what is known of the file
 
 
 def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
-    """Raises Refused if the executor's machine has no such folder."""
+    """Opens the store. Raises Refused if the executor's machine has no such folder."""
     keep_archives_read()
     try:
         return place.open(clock=clock, ids=ids)
@@ -114,7 +115,7 @@ def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
 
 
 def query_of_task() -> str:
-    """The id of the stream that a task works for. Raises AssertionError outside of a stream."""
+    """Returns the id of the stream that a task works for. Raises AssertionError outside a stream."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
@@ -124,13 +125,13 @@ def query_of_task() -> str:
 
 
 def partition_of_task() -> int:
-    """The number of the partition that a task works on, from 0 on. 0 outside of Spark."""
+    """Returns the number of the partition that a task works on, counted from 0. It is 0 outside Spark."""
     known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it; others may not have it
     task = None if known is None else known.get()
     return 0 if task is None else int(task.partitionId())
 
 
 def spark_folder() -> str | None:
-    """Where Spark puts what does not fit into memory: it has room, and is swept after a worker was killed."""
+    """Returns the folder where Spark spills: it has room, and is cleaned after a worker was killed."""
     folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
     return folder if folder and Path(folder).is_dir() else None

@@ -1,7 +1,5 @@
-"""How Spark gets at data objects: where they lie, if all of its machines see that; else by a copy on this one.
-
-A folder is read as it is, a bucket through Hadoop's S3A. Objects that Spark reads by itself are checked first.
-"""
+"""How Spark accesses data objects: directly, if all of its machines can, or else through a copy on this machine. A
+folder is read directly, a bucket through Hadoop's S3A. Objects that Spark reads by itself are checked first."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ _SALT = Ids().signing_key()  # the name of a scheme is seen by everybody, and mu
 
 
 class Bucket:
-    """Executors read objects from it themselves: no row passes through this machine."""
+    """A bucket from which executors read objects themselves: no row passes through this machine."""
 
     folders: list[str] = []  # noqa: RUF012
 
@@ -59,7 +57,7 @@ class Bucket:
 
 
 def check_reach(files: Files, work: WorkFolders, spark: SparkPlace, lake: StoreLocation) -> None:
-    """To be called before a JVM is started. Raises Refused if files would have to be copied to other machines."""
+    """Raises Refused if files would have to be copied to other machines. Call it before a JVM is started."""
     if spark.is_here or (not work.folders and (files.folders or is_bucket(lake))):
         return
     what = "files of a repository" if work.folders else f"a lake at {lake.url.partition(':')[0]}://"
@@ -72,7 +70,7 @@ def check_reach(files: Files, work: WorkFolders, spark: SparkPlace, lake: StoreL
 def files_for(
     spark: SparkSession, files: Files, where: SparkPlace, lake: StoreLocation, store: Store, verified: VerifiedFiles
 ) -> Files:
-    """If Spark runs here and has no S3A, it reads copies."""
+    """Returns the files that Spark reads. If it runs here and has no S3A, it reads copies."""
     if files.folders or not is_bucket(lake):
         return files
     if has_s3a(spark):
@@ -98,7 +96,7 @@ class HadoopFiles(NamedTuple):
 
 
 def hadoop_files(place: StoreLocation) -> HadoopFiles:
-    """Raises Refused for a store that Spark cannot read."""
+    """Returns the files. Raises Refused for a store that Spark cannot read."""
     found = _files_at(place)
     others = {id: _files_at(each) for id, each in place.routes.items() if _is_readable(each)}
     if not others:
@@ -122,8 +120,8 @@ def _is_readable(place: StoreLocation) -> bool:
 
 
 async def check_objects(spark: SparkSession | None, at: QueryContext, objects: Sequence[StoredObject]) -> None:
-    """To be called before Spark reads them by itself. Those of a bucket are read by its tasks; a few, or without a
-    session all, are read here. Raises Gone, Corrupt."""
+    """Checks objects before Spark reads them by itself. Those of a bucket are read by its tasks; a few, or all without
+    a session, are read here. Raises Gone or Corrupt."""
     place = at.place
     roots = [_local_root(place.of(each.address)) for each in objects]
     local = [(each, root) for each, root in zip(objects, roots, strict=True) if root is not None]
@@ -143,7 +141,7 @@ def _check_there(objects: Sequence[StoredObject], there: Iterable[bool]) -> None
 
 
 def _local_root(place: StoreLocation) -> str | None:
-    """The folder of a lake that is in one."""
+    """Returns the folder of a lake that is in one."""
     scheme, found, rest = place.url.partition("://")
     if not found:
         return place.url
@@ -160,8 +158,9 @@ def is_bucket(place: StoreLocation) -> bool:
 
 
 def s3a_files(place: StoreLocation) -> HadoopFiles:
-    """Hadoop keeps one client for each scheme and bucket, with the credentials of whoever came first. So each set of
-    credentials has a scheme of its own: neither another user nor keys that were replaced get mixed up with it."""
+    """Returns the files of a bucket. Hadoop keeps one client for each scheme and bucket, with the credentials of its
+    first use. So each set of credentials has a scheme of its own, and is never confused with another user's or with
+    keys that were replaced."""
     options, scheme = s3a_options(place), _SCHEME
     if any(place.options.get(name) for name in _TELLING):
         scheme = f"{_SCHEME}-{_fingerprint(options)}"
@@ -177,7 +176,7 @@ def _fingerprint(options: Mapping[str, str]) -> str:
 
 
 def s3a_options(place: StoreLocation) -> dict[str, str]:
-    """Hadoop's settings for this bucket alone. Without keys in the place, S3A looks for its own."""
+    """Returns Hadoop's settings for this bucket alone. Without keys in the place, S3A looks for its own."""
     bucket = place.url.removeprefix("s3://").partition("/")[0]
     given = place.with_keys().options
     hosted = given.get("virtual_hosted", "").lower() or str(not given.get("endpoint")).lower()
@@ -198,7 +197,8 @@ def _keys(key: str, secret: str, token: str | None) -> dict[str, str]:
 
 
 def has_s3a(spark: SparkSession) -> bool:
-    """Behind Connect nobody can look; whoever runs such a server for a lake in a bucket has it."""
+    """Returns whether Spark has S3A. Behind Connect that cannot be checked; a server for a lake in a bucket is assumed
+    to have it."""
     context = context_of(spark)
     if context is None:
         return True
@@ -211,7 +211,7 @@ def has_s3a(spark: SparkSession) -> bool:
 
 
 def s3a_package() -> str:
-    """The package that brings S3A to the Spark that is installed here; it must be of the same Hadoop."""
+    """Returns the package that adds S3A to the installed Spark. It must be of the same Hadoop version."""
     found = find_spec("pyspark")
     folder = Path(found.origin).parent / "jars" if found and found.origin else Path()
     names = [jar.stem.removeprefix(_HADOOP) for jar in folder.glob(f"{_HADOOP}*.jar")]

@@ -1,4 +1,5 @@
-"""One statement on its way, on a thread of its own: who waits for it can be interrupted, a call into the JVM cannot."""
+"""Runs one statement on a thread of its own: its caller can be interrupted while it waits, a call into the JVM
+cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 
 class Handoff(Generic[T]):
-    """From one thread to another, one piece ahead: who makes them waits while nobody takes them."""
+    """Passes pieces from one thread to another, one piece ahead: the producer waits until the consumer takes them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -33,7 +34,7 @@ class Handoff(Generic[T]):
         self._why: Exception | None = None
 
     def put(self, piece: T) -> bool:
-        """False: nobody wants it any more."""
+        """Passes a piece. Returns False if no more pieces are wanted."""
         with self._changed:
             self._changed.wait_for(lambda: self._piece is None or self._ended)
             if self._ended:
@@ -43,7 +44,7 @@ class Handoff(Generic[T]):
             return True
 
     def take(self) -> T | None:
-        """None at the end. Raises what it was stopped by, at once."""
+        """Returns the next piece, or None at the end. Raises the error that it was stopped by, at once."""
         with self._changed:
             self._changed.wait_for(lambda: self._piece is not None or self._ended)
             if self._why is not None:
@@ -53,11 +54,11 @@ class Handoff(Generic[T]):
             return piece
 
     def end(self) -> None:
-        """There are no more, after the one that is still to be taken."""
+        """Ends the pieces, after the one that is still to be taken."""
         self._over(None)
 
     def stop(self, why: Exception) -> None:
-        """Whoever waits is told; the first word counts."""
+        """Stops both sides with an error. If it is called again, the first error counts."""
         self._over(why)
 
     def _over(self, why: Exception | None) -> None:
@@ -84,7 +85,8 @@ class SparkStatement:
         self._timer: threading.Timer | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """It runs when the first is asked for, and waits while nobody asks for the next."""
+        """Yields the rows. The statement starts when the first batch is requested, and waits while no further one
+        is."""
         self._check()
         self._begin()
         try:
@@ -100,14 +102,14 @@ class SparkStatement:
             self.end()
 
     def interrupt(self, why: LochanError) -> None:
-        """Whoever waits is told at once; Spark ends its tasks meanwhile."""
+        """Interrupts the statement. Its caller gets the error at once, while Spark ends its tasks."""
         self._why = self._why or why
         self._rows.stop(self._why)
         if self._begun and not self._ended.is_set():
             _start(self._stop)
 
     def end(self) -> None:
-        """May be called twice."""
+        """Ends the statement. Calling it again does nothing."""
         if self._timer is not None:
             self._timer.cancel()
         self.interrupt(cancelled_error())
@@ -137,7 +139,8 @@ class SparkStatement:
             self._ended.set()
 
     def _stop(self) -> None:
-        """More than once: it may just be about to start, or to go on with its next part."""
+        """Stops the tasks, more than once, because the statement may just be about to start, or to continue with its
+        next part."""
         with suppress(Exception):  # nobody waits any more
             self._tagged.stop()
             while not self._ended.wait(_AGAIN_S):
@@ -146,8 +149,8 @@ class SparkStatement:
 
 
 class Tagged:
-    """What one thread starts, by a name that nobody else has. Behind Connect the session's own tags do; in a JVM of
-    ours they are not handed on to the thread that collects rows, and the context's are."""
+    """The work that one thread starts, under a unique name. Behind Connect the session's tags are used; in our own JVM
+    these are not inherited by the thread that collects rows, and the context's are used."""
 
     def __init__(self, spark: SparkSession, tag: str, about: str) -> None:
         self._spark = spark
@@ -156,7 +159,7 @@ class Tagged:
         self._about = about  # what Spark calls its stages
 
     def begin(self) -> None:
-        """On the thread that starts it."""
+        """Sets the tag, on the thread that starts the work."""
         if self._context is None:
             self._spark.addTag(self.tag)
             return
@@ -167,11 +170,11 @@ class Tagged:
         self._context.setLocalProperty("callSite.short", self._about)
 
     def reap(self) -> None:
-        """Once Spark is through with it: tasks that do not end are ended with their JVM, after a while."""
+        """Ends tasks that do not stop, with their JVM, after a while. Call it when Spark has finished the work."""
         end_if_stuck(self._spark, STUCK_S)
 
     def stop(self) -> None:
-        """From any thread."""
+        """Stops the work, from any thread."""
         if self._context is None:
             self._spark.interruptTag(self.tag)
         else:

@@ -1,9 +1,8 @@
 """Sizes and ETags of very many objects, without a request for each.
 
-A list answers a thousand objects at once, and the objects of a pool lie close together: in the folders of the tasks
-that wrote them. Between them may lie others, such as garbage, so a list that finds too little is given up. A list may
-be stale: what it does not show is asked for by its name.
-"""
+A listing returns a thousand objects at once, and the objects of a pool are close together, in the folders of the tasks
+that wrote them. Between them may be others, such as garbage, so a listing that finds too few is given up. A listing may
+be stale: an object that it lacks is looked up by its name."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _LISTED_PER_OBJECT = 50  # others that may be listed for each that is looked for
 
 
 async def object_stats(store: Store, addresses: Sequence[str]) -> list[Stat | None]:
-    """None: it is gone."""
+    """Returns the stat of each object, or None if it is gone."""
     known = await _list_stats(store, addresses) if len(addresses) > FEW else {}
     unknown = [address for address in addresses if address not in known]
     found = await at_once(_HEADS_AT_ONCE, [_head(store, address) for address in unknown])

@@ -18,7 +18,7 @@ _PORTS = {"spark": 7077, "sc": 15002}
 
 
 class SparkPlace(NamedTuple):
-    """What a session that is there already was started with stays as it is."""
+    """Where and how Spark runs. A session that already exists keeps the settings that it was started with."""
 
     master: str = "local[*]"
     remote: str = ""  # a Spark Connect server, instead of a master
@@ -32,7 +32,7 @@ class SparkPlace(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """It reads the files of this machine."""
+        """Whether it reads the files of this machine."""
         return not self.remote and self.master.partition("[")[0] == "local"
 
 
@@ -40,7 +40,7 @@ STANDARD = SparkPlace()
 
 
 def why_not(place: SparkPlace) -> Refused | None:
-    """What keeps Spark from running; None: nothing that is known before it is tried."""
+    """Returns the reason why Spark cannot run, or None if none is known before it is tried."""
     if find_spec("pyspark") is None:
         return Refused("queries on Spark need the package pyspark", hint="pip install 'lochan[spark]'")
     if place.remote:
@@ -54,8 +54,8 @@ def why_not(place: SparkPlace) -> Refused | None:
 
 
 def check_answers(place: SparkPlace) -> None:
-    """Spark itself would try for a minute before it gives up. Raises Refused if no address answers. Other masters are
-    not known before they are tried."""
+    """Raises Refused if no address answers, because Spark itself would try for a minute before it gives up. For other
+    masters that is not known before they are tried."""
     url = place.remote or place.master
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _PORTS:

@@ -1,4 +1,4 @@
-"""How far Spark is with the work of one thread, told from time to time to whoever listens."""
+"""Reports the progress of the work that one thread does on Spark, from time to time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _numbers = count(1)
 
 @contextmanager
 def watch(spark: SparkSession, listener: Listener) -> Iterator[None]:
-    """What this thread starts on Spark meanwhile. A session behind Connect tells nothing, and nothing is told."""
+    """Reports what this thread starts on Spark meanwhile. A session behind Connect reports nothing."""
     context = context_of(spark)
     if context is None:
         yield
@@ -55,7 +55,7 @@ class Watch:
             self._thread.start()
 
     def end(self) -> None:
-        """Tells once more. May be called twice."""
+        """Reports once more, and ends. Calling it again does nothing."""
         if not self._over.is_set():
             self._over.set()
             if self._context is not None:
@@ -82,24 +82,25 @@ class Watch:
 
 
 def context_of(spark: SparkSession) -> Any:
-    """None behind Connect."""
+    """Returns the context, or None behind Connect."""
     return spark.sparkContext if hasattr(spark, "_jsparkSession") else None
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
+    """Returns whether the session is behind Connect, where a frame is analyzed only when it runs, so what it names must
+    stay."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def master_of(spark: SparkSession) -> str:
-    """Where Spark runs, as the session itself says."""
+    """Returns where Spark runs, as the session itself reports it."""
     with suppress(Exception):  # a server of Connect may keep it to itself
         return spark.conf.get("spark.master") or ""
     return ""
 
 
 def _stage(tracker: Any, number: int, running: bool) -> JobStageRecord | None:
-    """None for one that was skipped: its rows were there already."""
+    """Returns the stage, or None for one that was skipped because its rows existed already."""
     info = tracker.getStageInfo(number)
     if info is None or not (running or info.numCompletedTasks or info.numFailedTasks):
         return None
@@ -121,12 +122,12 @@ class RunReporter(Protocol):
     def failed(self, error: BaseException) -> None: ...
 
 
-# By kind, what it is about, who wants it, and where it runs.
+# Called with the kind, the names it works on, the user, and where it runs.
 Tell = Callable[[str, str, Actor, str], RunReporter]
 
 
 def listener_of(report: RunReporter, watch: Listener | None) -> Listener:
-    """Both are told."""
+    """Returns a listener that reports to both."""
     if watch is None:
         return report.stages
 
@@ -138,7 +139,7 @@ def listener_of(report: RunReporter, watch: Listener | None) -> Listener:
 
 
 def tell_of(run: SparkRun, report: RunReporter) -> SparkRun:
-    """The same run; one that is closed before its last row was cancelled."""
+    """Returns the same run, which reports its rows. A run that is closed before its last row counts as cancelled."""
     run.batches = _report_rows(run, run.batches, report)
     run.at_close = lambda: report.failed(cancelled_error())
     return run

@@ -1,4 +1,4 @@
-"""Runs a plan on Spark: its rows as Arrow batches, and what it used is free when it is closed."""
+"""Runs a plan on Spark: returns its rows as Arrow batches, and frees its resources when it is closed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class LakeFiles(NamedTuple):
-    """Where the lake lies."""
+    """The place of a lake, with its store and files."""
 
     files: Files
     place: StoreLocation
@@ -45,7 +45,7 @@ class LakeFiles(NamedTuple):
 
 @dataclass
 class SparkRun:
-    """`batches` can be gone through once."""
+    """A run of a plan. `batches` can be iterated once."""
 
     job: SparkStatement
     views: Views
@@ -58,16 +58,16 @@ class SparkRun:
     at_close: Callable[[], None] = lambda: None
 
     def cancel(self) -> None:
-        """From any thread: whoever reads the rows gets Cancelled."""
+        """Cancels the run, from any thread: the reader of the rows gets Cancelled."""
         self.job.interrupt(cancelled_error())
 
     def end_watch(self) -> None:
-        """It tells of the last stages first."""
+        """Ends the progress reports, after those of the last stages."""
         if self.watch is not None:
             self.watch.end()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Frees the run's resources. Calling it again does nothing harmful."""
         self.job.end()
         self.end_watch()
         self.views.drop()
@@ -87,8 +87,8 @@ async def start(
     go_on: bool = False,
     listener: Listener | None = None,
 ) -> SparkRun:
-    """Raises Gone if a data object is not there any more, unless `go_on` leaves it out; Refused if Spark does not
-    start, or cannot give the rows that the query means."""
+    """Starts a run. Raises Gone if a data object no longer exists, unless `go_on` leaves it out, and Refused if Spark
+    does not start, or cannot return the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
     check_reach(lake.files, work, place, lake.place)
     spark = session_at(place, limits)
@@ -117,7 +117,7 @@ async def start(
 
 
 def _stream(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]) -> Iterator[pa.RecordBatch]:
-    """`why` may know better than Spark what has failed."""
+    """Yields the batches. `why` may find a better reason for a failure than Spark has."""
     try:
         yield from batches
     except SparkFailed as error:
@@ -151,7 +151,7 @@ def _read_bytes(prepared: Prepared) -> int:
 
 
 def _explain(error: Exception, prepared: Prepared, limits: Limits) -> LochanError:
-    """Spark names a path that is not there; that is an object which is gone."""
+    """Converts an error. A path that Spark could not find is an object that is gone."""
     if is_missing_file(error):
         for scan in prepared.opening.scans.files.values():
             for each in scan.objects:

@@ -1,4 +1,4 @@
-"""What a plan reads, as views of a session: files with a schema that says what they hold, tables as they are."""
+"""Views of a session for what a plan reads: files with a schema that describes them, and tables."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Views:
         self._names: dict[str, str] = {}
 
     def add_files(self, scan: FileScan, name: str, paths: Sequence[str], options: Mapping[str, str] = _NONE) -> None:
-        """`options`: what Hadoop must know to read them."""
+        """Adds a view of files. `options` are the settings that Hadoop needs to read them."""
         read = self._spark.read.schema(schema_of(scan)).options(**options)
         self._add(name, read.parquet(*map(literal_path, paths)) if paths else self._nothing(scan))
 
     def add_identified_files(
         self, scan: FileScan, name: str, paths: Sequence[str], options: Mapping[str, str] = _NONE
     ) -> None:
-        """The same, with the data object of each row and its number there."""
+        """Adds the same view, with the data object of each row and its number there."""
         from pyspark.sql import functions
 
         if not paths:
@@ -59,16 +59,16 @@ class Views:
         self._add(name, self._spark.createDataFrame(table))
 
     def pinned(self, frame: DataFrame, name: str) -> DataFrame:
-        """The same rows, by a view: whatever the session is set to later, they stay what they mean now."""
+        """Returns the same rows, by a view: they keep their meaning, whatever settings the session gets later."""
         return self._spark.table(self._add(name, frame))
 
     def named(self, query: exp.Query) -> exp.Query:
-        """The query with the names of these views in it; it is changed."""
+        """Puts the names of these views into the query, which is changed, and returns it."""
         return with_views(query, self._names)
 
     def released(self, frame: DataFrame) -> DataFrame:
-        """The same frame, which has what it needs of the views; they are gone. Behind Connect they stay, for a frame is
-        looked at again there whenever it runs."""
+        """Drops the views and returns the same frame, which no longer needs them. Behind Connect they stay, because a
+        frame is analyzed again there whenever it runs."""
         if is_remote(self._spark):
             return frame
         made = analyze(self._spark, frame)
@@ -76,7 +76,7 @@ class Views:
         return made
 
     def drop(self) -> None:
-        """May be called twice."""
+        """Drops the views. Calling it again does nothing."""
         while self._names:
             _, view = self._names.popitem()
             with suppress(Exception):  # Spark itself may be gone
@@ -89,18 +89,18 @@ class Views:
         return view
 
     def _nothing(self, scan: FileScan) -> DataFrame:
-        """All of its files are gone."""
+        """Returns an empty frame, for a scan whose files are all gone."""
         return self._spark.createDataFrame([], schema_of(scan))
 
 
 def _objects(scan: FileScan) -> pa.Table:
-    """The data objects of each file, by the last part of its path, which no other file has."""
+    """Returns the data objects of each file, by the last part of its path, which is unique."""
     files = [each.address.rpartition("/")[2] for each in scan.objects]
     return pa.table({_FILE: files, OBJECT: [object_path(each.id) for each in scan.objects]})
 
 
 def with_views(query: exp.Query, views: Mapping[str, str]) -> exp.Query:
-    """The query with names of views in place of those of scans; it is changed."""
+    """Replaces names of scans in the query by those of views. It changes the query, and returns it."""
     for table in query.find_all(exp.Table):
         if table.name in views:
             alias = table.alias or table.name
@@ -110,14 +110,15 @@ def with_views(query: exp.Query, views: Mapping[str, str]) -> exp.Query:
 
 
 def schema_of(scan: FileScan) -> str:
-    """A file that lacks a column gives NULL; one where it is of another type is an error, and never converted."""
+    """Returns the schema of a scan. A file that lacks a column gives NULL; one in which it has another type is an
+    error, and is never converted."""
     columns = [f"{name_sql(name)} {type_text(type)}" for name, type in scan.columns.items()]
     return ", ".join([f"{name_sql(SHAPE_COLUMN)} INT", *columns])
 
 
 def analyze(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """With the plan as Spark has understood it. Some writers (`writeTo(…).create()`) start over from the plan as it was
-    written, and would look for views that are gone."""
+    """Returns the frame with the plan as Spark has analyzed it. Some writers (`writeTo(…).create()`) start over from
+    the original plan, and would look for views that are gone."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     jvm, own = context_of(spark)._jvm, cast(Any, frame)
@@ -131,5 +132,5 @@ def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:
 
 
 def literal_path(path: str) -> str:
-    """Spark takes a path for a glob."""
+    """Escapes a path, because Spark takes it for a glob."""
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)

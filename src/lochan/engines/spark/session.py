@@ -1,4 +1,4 @@
-"""One Spark session for all queries of this process: to start it takes seconds, to use it again nothing."""
+"""One Spark session for all queries of this process: starting it takes seconds, using it again no time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SUBSTITUTE = "spark.sql.variable.substitute"  # `${env:…}` in a statement becomes what the server's environment has
-# What rows mean must not depend on how somebody has set up Spark.
+# The meaning of rows must not depend on a user's settings of Spark.
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -39,11 +39,12 @@ MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     SUBSTITUTE: "false",
 }
-# Spark's parser remembers the paths it took through its grammar for good: a few hundred of our longer statements fill a
-# heap of 1 GiB with them. It forgets them once they take more than so many percent of the driver's memory.
+# Spark's parser caches the paths it took through its grammar for good: a few hundred of our longer statements fill a
+# heap of 1 GiB with them. With these settings it drops them once they take more than so many percent of the driver's
+# memory.
 _PARSER_MEMORY = {"spark.sql.parser.manageParserCaches": "true", "spark.sql.parser.parserDfaCacheFlushRatio": "5"}
-# A task that was told to end and does not is looked after, and on a cluster its executor is ended with it: a loop over
-# rows that come of few others, or a regular expression, looks at nothing while it runs.
+# A cancelled task that does not end is watched, and on a cluster its executor is ended with it: a loop over rows that
+# are made of few others, or a regular expression, checks nothing while it runs.
 _REAPED = {
     "spark.task.reaper.enabled": "true",
     "spark.task.reaper.pollingInterval": "5s",
@@ -67,7 +68,8 @@ SparkKey = tuple[str, str]
 
 
 def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
-    """Raises Refused if Spark cannot be started. The memory limit is the JVM's: the first caller sets it."""
+    """Returns the session. Raises Refused if Spark cannot be started. The memory limit is the JVM's: the first caller
+    sets it."""
     refused = why_not(place)
     if refused is not None:
         raise refused
@@ -83,8 +85,8 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
 
 
 def check_is_literal(spark: SparkSession, sql: str) -> None:
-    """Raises Refused if Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
-    they are written; a name has no such notation, and files of users say what fields are called."""
+    """Raises Refused if Spark would expand parts of a statement. In texts our notation prevents that; a name has no
+    such notation, and users' files decide the names of fields."""
     if "${" in sql and spark.conf.get(SUBSTITUTE) != "false":
         raise Refused(
             "a field's name has `${` in it, and this Spark would put its own settings in its place",
@@ -93,8 +95,9 @@ def check_is_literal(spark: SparkSession, sql: str) -> None:
 
 
 def end_if_stuck(spark: SparkSession, patience_s: float) -> bool:
-    """Waits until tasks that were told to end have ended. Where some do not, the JVM is ended, if it is ours and they
-    run in it: they would keep its processors from everybody for good. The next query starts another."""
+    """Waits until cancelled tasks have ended. If some do not, the JVM is ended, if it is ours and they run in it,
+    because they would occupy its processors for good. The next query starts another. Returns whether the JVM was
+    ended."""
     context: Any = spark.sparkContext if hasattr(spark, "_jsparkSession") else None
     if context is None or not _launched_here or not context.master.startswith("local"):
         return False
@@ -112,7 +115,7 @@ def end_if_stuck(spark: SparkSession, patience_s: float) -> bool:
 
 
 def _left_behind(context: Any) -> int:
-    """Tasks that run, and are of no set of tasks that Spark still counts on."""
+    """Counts tasks that run, but belong to no set of tasks that Spark still waits for."""
     scheduler = context._jsc.sc().taskScheduler()
     queue = scheduler.rootPool().getSortedTaskSetQueue()
     return running_tasks(context) - int(sum(queue.apply(at).runningTasks() for at in range(queue.length())))
@@ -125,13 +128,13 @@ def running_tasks(context: Any) -> int:
 
 
 def is_there(place: SparkPlace) -> bool:
-    """Whether a session was started there, and its JVM runs. Waits for nobody: where one is just being started there is
-    none yet."""
+    """Returns whether a session was started there, and its JVM runs. It does not wait: a session that is just being
+    started does not count."""
     return (place.master, place.remote) in _sessions and not _has_died()
 
 
 def stop() -> None:
-    """All of them, with what they hold. The next query starts anew."""
+    """Stops all sessions, with their resources. The next query starts anew."""
     with _one:
         while _sessions:
             _, session = _sessions.popitem()
@@ -142,7 +145,7 @@ def stop() -> None:
 
 
 def _stop(session: SparkSession) -> None:
-    """Who is behind Connect waits for what it still does; whoever is done does not."""
+    """Stops a session. One behind Connect waits for its running work."""
     with suppress(Exception):
         session.stop()
 
@@ -210,7 +213,7 @@ def _launch(place: SparkPlace, limits: Limits) -> SparkSession:
 
 
 def _with_jar(options: Mapping[str, str]) -> dict[str, str]:
-    """The catalog and the data source have a part in the JVM, where it was built."""
+    """Adds the jar with the JVM parts of the catalog and the data source, if it was built."""
     if not _JAR.exists():
         return dict(options)
     given = [each for each in options.get(_JARS, "").split(",") if each]
@@ -218,7 +221,7 @@ def _with_jar(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _forget_dead() -> None:
-    """pyspark goes on asking a JVM that has died, and leaves the pipe to it open."""
+    """Clears pyspark's references to a JVM that has died, and closes the pipe to it, which pyspark does not do."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -233,13 +236,14 @@ def _forget_dead() -> None:
 
 
 def _has_died() -> bool:
-    """Whether the JVM of this process has."""
+    """Returns whether the JVM of this process has died."""
     process = _jvm()
     return process is not None and process.poll() is not None
 
 
 def _await_death() -> None:
-    """One that does not answer any more may just be about to end. Where it goes on, only its session was stopped."""
+    """Waits a moment for a JVM that no longer answers, because it may just be about to end. If it goes on, only its
+    session was stopped."""
     process = _jvm()
     if process is not None:
         with suppress(subprocess.TimeoutExpired):
@@ -266,8 +270,8 @@ def _is_stopped(session: SparkSession) -> bool:
 # --- what a JVM prints -----------------------------------------------------------------------------------------------
 @contextmanager
 def stderr_kept() -> Iterator[IO[bytes]]:
-    """What a JVM prints goes to our stderr, which it inherits: it is kept back, and shown only if something fails. The
-    descriptor itself has to point elsewhere for a while."""
+    """Keeps back what a JVM prints to our stderr, which it inherits, so that it is shown only if something fails. The
+    descriptor itself must point elsewhere meanwhile."""
     sys.stderr.flush()
     before = os.dup(2)
     with tempfile.TemporaryFile() as output:
@@ -280,7 +284,7 @@ def stderr_kept() -> Iterator[IO[bytes]]:
 
 
 def why(error: Exception, output: IO[bytes]) -> str:
-    """The error's first line, and the one line that tells most of what was said."""
+    """Returns the error's first line, and the most informative line of the output."""
     lines = [line.strip() for line in jvm_output(output).splitlines() if line.strip()]
     telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
     first = str(error).strip().partition("\n")[0]
@@ -288,6 +292,6 @@ def why(error: Exception, output: IO[bytes]) -> str:
 
 
 def jvm_output(output: IO[bytes]) -> str:
-    """All that the JVM printed."""
+    """Returns all that the JVM printed."""
     output.seek(0)
     return output.read().decode(errors="replace")

@@ -1,7 +1,8 @@
-"""The rows of a frame, some partitions at a time and in their order: the driver never holds more than a few of them.
+"""Returns the rows of a frame some partitions at a time, in their order, so that the driver never holds more than a few
+of them.
 
-So partitions must be small: rows come to the driver by whole ones. How finely Spark cuts a query's work is set here.
-"""
+Partitions must be small, because rows come to the driver by whole ones. How finely Spark divides a query's work is set
+here."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Sizes(NamedTuple):
     few: bool  # a handful of rows: all of them come at once
 
     def fit(self, session: SparkSession, read_bytes: int) -> None:
-        """Two queries at once may get each other's sizes; that changes no row."""
+        """Sets the sizes in the session. Two queries at once may get each other's sizes, which changes no row."""
         parts = max(min(os.cpu_count() or 1, 8), read_bytes // min(self.partition_bytes, _MOST))
         session.conf.set("spark.sql.files.maxPartitionBytes", str(self.partition_bytes))
         session.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", str(min(self.partition_bytes * 2, _MOST)))
@@ -43,7 +44,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_for(query: exp.Query, limits: Limits) -> Sizes:
-    """Few rows come of a great many, or as many as are read."""
+    """Returns the sizes for a query, depending on whether few rows are made of many, or as many as are read."""
     memory, few = limits.memory_bytes, _few(query)
     if few or _sums_up(query):
         return Sizes(_USUAL, memory // 8, _PARTITIONS_MAX, few)
@@ -61,14 +62,14 @@ def _sums_up(query: exp.Query) -> bool:
 
 
 def waves(frame: DataFrame, sizes: Sizes) -> Iterator[Wave]:
-    """On the thread whose jobs these are to be."""
+    """Yields the rows. Call it on the thread that the jobs belong to."""
     if hasattr(frame, "_jdf"):
         return _from_jvm(frame, sizes)
     return _from_remote(frame)
 
 
 def whole(frame: DataFrame) -> Iterator[Wave]:
-    """For few rows: Spark looks into one partition after the other until it has as many as a limit asks for."""
+    """Returns few rows at once: Spark reads one partition after the other until it has as many as a limit asks for."""
     yield frame.toArrow().to_batches()
 
 
@@ -79,9 +80,9 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def _from_jvm(frame: DataFrame, sizes: Sizes) -> Iterator[Wave]:
-    """A wave is about as large as it may be, but one partition at least. What comes before the last shuffle runs once,
-    with the first wave. A wave that is too large for Spark's own limit of a result is asked for again, partition by
-    partition."""
+    """Yields waves that are about as large as allowed, with at least one partition each. The work before the last
+    shuffle runs once, with the first wave. A wave that is too large for Spark's own limit of a result is requested
+    again, partition by partition."""
     jvm: Any = frame._jdf
     context = frame.sparkSession.sparkContext
     batches = jvm.toArrowBatchRdd().toJavaRDD()
@@ -117,7 +118,7 @@ def _wave(context: Any, batches: Any, schema: pa.Schema, partitions: range) -> W
 
 
 def _from_remote(frame: Any) -> Iterator[Wave]:
-    """A Connect server sends them as they come, in order."""
+    """Yields the rows of a Connect server, which sends them in order."""
     client, schema = frame._session.client, schema_of(frame)
     plan = frame._plan
     for table in client.to_table_as_iterator(plan.to_proto(client), plan.observations):

@@ -1,8 +1,7 @@
 """A branch of a pool as a stream of rows: where it begins, how far it goes, and what a batch reads.
 
-Positions are those of `pools/feed.py`. A PoolFeed is what they and the columns depend on. It may be pickled, to be made
-in one process and used in others.
-"""
+Positions are those of `pools/feed.py`. A PoolFeed is what they and the columns depend on. It can be pickled, to be made
+in one process and used in others."""
 
 from __future__ import annotations
 
@@ -49,8 +48,8 @@ class PoolFeed:
 
 
 async def open_feed(at: QueryContext, request: ReadRequest, options: FeedOptions, *, commit: str = "") -> PoolFeed:
-    """With the columns that the pool has at a commit, or now. Raises NotFound, Invalid if it is no branch, Refused for
-    a pool that has no rows yet."""
+    """Opens a feed, with the columns that the pool has at a commit, or now. Raises NotFound, Invalid if the URI is not
+    a branch, and Refused for a pool that has no rows yet."""
     async with _branch(at, request.uri) as branch:
         head = await branch.head()
         place = request.uri._replace(ref=commit or head)
@@ -62,7 +61,8 @@ async def open_feed(at: QueryContext, request: ReadRequest, options: FeedOptions
 
 
 async def open_changes(at: QueryContext, request: ReadRequest, options: FeedOptions, until: str = "") -> PoolFeed:
-    """All that changed up to a commit, with the columns of all the rows that it is about. Raises as `open_feed`."""
+    """Opens a feed of all changes up to a commit, with the columns of all rows that it reads. Raises the same as
+    `open_feed`."""
     async with _branch(at, request.uri) as branch:
         head = await branch.head()
         end = (await branch.repository.resolve(until)).commit_id if until else head
@@ -74,20 +74,20 @@ async def open_changes(at: QueryContext, request: ReadRequest, options: FeedOpti
 
 
 async def feed_start(at: QueryContext, feed: PoolFeed) -> str:
-    """The position that a new stream begins at."""
+    """Returns the position that a new stream begins at."""
     async with _branch(at, feed.uri) as branch:
         return await start_of(branch, feed.options, feed.head)
 
 
 async def feed_end(at: QueryContext, feed: PoolFeed, start: str | None) -> str:
-    """The position that the next batch goes to; `start` itself, if there is nothing new."""
+    """Returns the position that the next batch goes to; that is `start` itself if there is nothing new."""
     async with _branch(at, feed.uri) as branch:
         return await end_of(branch, start, feed.options)
 
 
 async def feed_batch(at: QueryContext, feed: PoolFeed, start: str, end: str) -> Sequence[FeedTask]:
-    """What tasks read between two positions. Raises Refused for rows that are no new ones, or do not fit the columns,
-    LeftLine, Gone."""
+    """Returns what tasks read between two positions. Raises Refused for rows that are not new, or do not fit the
+    columns, LeftLine, or Gone."""
     async with _branch(at, feed.uri) as branch:
         span: FeedSpan = await span_of(branch, start, end, feed.options)
         if not span.entries:

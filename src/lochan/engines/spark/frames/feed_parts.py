@@ -1,9 +1,8 @@
-"""What a stream reads of a pool, cut into parts for tasks, each of which runs the plan over a few objects on the
+"""Divides what a stream reads of a pool into parts for tasks, each of which runs the plan over a few objects on the
 embedded engine.
 
-With the change feed, each row tells what became of it, and by which commit. What a commit has written anew is compared
-by one task, as rows of the stream's columns: equal rows on both sides are no change.
-"""
+In the change feed, each row has its kind of change and its commit. The objects that a commit has rewritten are compared
+by one task, as rows of the stream's columns: rows that are equal on both sides are not changes."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ class FeedScan(NamedTuple):
 
 
 class FeedChange(NamedTuple):
-    """What became of rows, by which commit, and when, in microseconds since 1970."""
+    """What happened to rows, by which commit, and when, in microseconds since 1970."""
 
     type: str
     commit: str
@@ -66,7 +65,7 @@ class FeedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class FeedTask:
-    """All that a task needs. May be pickled."""
+    """All that a task needs. It can be pickled."""
 
     place: StoreLocation
     row: Column
@@ -74,7 +73,7 @@ class FeedTask:
     part: FeedPart
 
     def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Raises Invalid for columns that are not as the schema says, Gone, Corrupt."""
+        """Yields the rows of the part. Raises Invalid for columns that do not fit the schema, Gone, or Corrupt."""
         for batch in self._compared() if self.part.without else self._rows(self.part.rows):
             yield _cast_batch(batch, self.part.change, schema)
 
@@ -87,7 +86,7 @@ class FeedTask:
                     yield arrow(batch, self.row, self.wide)
 
     async def _placed(self, scan: FeedScan, folder: str) -> list[str]:
-        """Each object by its number in the folder: where it lies, or a copy."""
+        """Links each object, or a copy, by its number in the folder."""
         files = files_of(self.place.open(clock=SystemClock(), ids=Ids()))
         paths = await files.place(scan.objects, folder)
         for number, (object, path) in enumerate(zip(scan.objects, paths, strict=True)):
@@ -97,7 +96,7 @@ class FeedTask:
         return files.folders
 
     def _compared(self) -> Iterator[pa.RecordBatch]:
-        """Both sides as they become rows of the stream: a row that it cannot tell from another is the same row."""
+        """Compares both sides as rows of the stream: rows that are equal there are the same row."""
         assert self.part.without is not None
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder, _session(folder) as session:
             for name, scan in (("these", self.part.rows), ("those", self.part.without)):
@@ -127,7 +126,7 @@ def feed_tasks(place: StoreLocation, planned: FeedPlan, span: FeedSpan, *, chang
 
 
 def _added_parts(planned: FeedPlan) -> Iterator[FeedPart]:
-    """Objects of several commits may be read together."""
+    """Yields the parts of added objects. Objects of several commits may be read together."""
     together: dict[str, list[DataObject]] = {}
     for side, by_scan in planned.objects.items():
         for name, objects in by_scan.items() if side.side == ADDED else ():
@@ -180,7 +179,7 @@ def _scan(planned: FeedPlan, by_scan: dict[str, list[DataObject]]) -> FeedScan:
 
 
 def _cast_batch(batch: pa.RecordBatch, change: FeedChange | None, schema: pa.Schema) -> pa.RecordBatch:
-    """By the schema, which may be the user's own."""
+    """Casts the batch to the schema, which may be the user's own."""
     if change is not None:
         for field, value in zip(CHANGE_SCHEMA, change, strict=True):
             batch = batch.append_column(field, pa.repeat(pa.scalar(value, field.type), len(batch)))

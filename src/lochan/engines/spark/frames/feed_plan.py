@@ -1,11 +1,10 @@
 """How the new rows of a branch become rows of a stream.
 
 A stream has the columns that the pool had when it was started, whichever objects a batch reads: a field that holds
-numbers and texts is a text of JSON also in a batch that has only texts. So a batch is planned together with one object
-of each form that the pool had then. They tell the columns, and none of their rows is read.
+numbers and texts is a text of JSON even in a batch that has only texts. So a batch is planned together with one object
+of each form that the pool had then. These objects determine the columns, but their rows are not read.
 
-Rows that do not fit these columns end the stream: nothing of them gets lost in silence.
-"""
+Rows that do not fit these columns end the stream, so that none are silently lost."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ REMOVED, ADDED = "removed", "added"
 
 
 class FeedColumns(NamedTuple):
-    """What the rows of a stream look like. May be pickled."""
+    """The columns of a stream. They can be pickled."""
 
     request: ReadRequest  # at the commit that they are of
     forms: pa.Table  # entries, one of each form
@@ -49,7 +48,7 @@ class FeedColumns(NamedTuple):
 
 
 class FixedSnapshots(Snapshots):
-    """One snapshot, whatever is looked for."""
+    """Returns the same snapshot for every request."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__()
@@ -68,7 +67,7 @@ class FeedSide(NamedTuple):
 
 @dataclass(frozen=True)
 class FeedPlan:
-    """`objects` are those to be read, by the name of their scan."""
+    """The plan of a batch. `objects` are those to be read, by the name of their scan."""
 
     plan: ReadPlan
     objects: dict[FeedSide, dict[str, list[DataObject]]]
@@ -77,8 +76,8 @@ class FeedPlan:
 async def feed_columns(
     at: QueryContext, repository: OpenRepository, request: ReadRequest, more: Sequence[Entry] = ()
 ) -> FeedColumns:
-    """As the pool is at the request's commit, with `more` objects. Raises QueryError, Refused for rows that make no
-    table."""
+    """Returns the columns of the pool at the request's commit, with `more` objects. Raises QueryError, or Refused for
+    rows that make no table."""
     resolved = await repository.resolve(request.uri.ref)
     whole = await at.snapshots.at(repository, resolved)
     if more:
@@ -98,7 +97,8 @@ def _one_of_each(snapshot: Snapshot) -> pa.Table:
 async def feed_plan(
     at: QueryContext, repository: OpenRepository, columns: FeedColumns, span: FeedSpan, end: str
 ) -> FeedPlan:
-    """`end` is the position that the span ends at. Raises Refused for rows that do not fit the columns."""
+    """Plans a batch. `end` is the position that the span ends at. Raises Refused for rows that do not fit the
+    columns."""
     sides = dict(_sides(span))
     owners = [Owner("", ""), *(Owner(side, commit) for commit, side in sides)]  # objects come back with their side
     read = [await repository.places.place_table(table_of(entries)) for entries in sides.values()]

@@ -1,5 +1,5 @@
-"""Types and columns of Arrow that differ in the order of fields: which one comes first depends on which objects are
-planned together."""
+"""Types and columns of Arrow that differ in the order of fields, which depends on the objects that are planned
+together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 
 def same_fields(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether the two have the same fields of the same types, in any order."""
+    """Returns whether the two have the same fields of the same types, in any order."""
     types = pa.types
     if types.is_struct(one) and types.is_struct(other):
         left, right = ({each.name: each.type for each in type} for type in (one, other))
@@ -19,8 +19,8 @@ def same_fields(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 def in_order_of(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """The values, with their fields in the order of that type. Raises pa.ArrowInvalid for a value that it cannot
-    hold."""
+    """Returns the values, with their fields in the order of that type. Raises pa.ArrowInvalid for a value that it
+    cannot hold."""
     types = pa.types
     if array.type == type:
         return array

@@ -1,5 +1,5 @@
-"""What a scan of a table of files reads, for whoever runs it: the files, where Spark's own reader can read all of them
-as they lie; else the data source does, which puts files together."""
+"""What a scan of a table of files reads. It has the files, if Spark's own reader can read all of them directly;
+otherwise the data source reads them, which puts files together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FileScanPlan:
 
     @property
     def kinds(self) -> Mapping[str, frozenset[str]]:
-        """Filters leave out no files: only footers tell what is in them."""
+        """Returns none: filters leave out no files, because only their footers show what is in them."""
         return {}
 
     @property
@@ -45,10 +45,11 @@ class FileScanPlan:
         return from_arrow_schema(self.files.schema, prefer_timestamp_ntz=True).json()
 
     def where(self, filters: Sequence[Filter]) -> None:
-        """No test chooses exactly some rows: they are not changed by a test."""
+        """Returns None: no test selects exactly some rows of files."""
 
     def as_json(self, metadata: Collection[str] = ()) -> dict[str, Any]:
-        """As that of a pool. Raises Refused for the path of a file that is put together."""
+        """Returns the plan in the same form as that of a pool. Raises Refused for the path of a file that is put
+        together."""
         size = {
             "objects": len(self.files.entries),
             "rows": None,
@@ -78,8 +79,8 @@ class FileScanPlan:
 
 
 async def file_scan_plan(at: QueryContext, uri: Uri, *, run: bool) -> FileScanPlan:
-    """`run`: it is not only looked at, so its files are checked. Raises NotFound, Invalid for files that do not make
-    one table, Refused for a workspace, Gone, Corrupt."""
+    """Plans a scan. With `run`, it will be carried out, so its files are checked. Raises NotFound, Invalid for files
+    that do not make one table, Refused for a workspace, Gone, or Corrupt."""
     repository = await at.catalog.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri, at.place)

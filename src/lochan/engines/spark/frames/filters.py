@@ -1,8 +1,7 @@
-"""Filters of Spark as tests of the query language. They choose objects; Spark itself tests the rows.
+"""Filters of Spark as tests of the query language. They select objects; Spark itself tests the rows.
 
-A column is named only where its values are of one kind and the filter's value is of that kind too. Elsewhere the two
-mean different things: a field of several kinds is a text of JSON in a frame, and a text equals no number in a query.
-"""
+A column is named only if its values are of one kind and the filter's value is of that kind too. Otherwise the two mean
+different things: a field of several kinds is a text of JSON in a frame, and a text equals no number in a query."""
 
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ def pruning_tests(filters: Sequence[Filter], kinds: Kinds) -> list[ast.Expr]:
 
 
 def where_text(filters: Sequence[Filter], kinds: Kinds) -> str | None:
-    """A test of the query language that is true for exactly the rows that pass the filters; None: there is none."""
+    """Returns a test of the query language that is true for exactly the rows that pass the filters, or None if there is
+    none."""
     if not all(_is_exact(each, kinds) for each in filters):
         return None
     return " and ".join(f"({text_of(test)})" for test in pruning_tests(filters, kinds)) or "true"
@@ -56,7 +56,7 @@ def _is_exact(given: Filter, kinds: Kinds) -> bool:
 
 
 def _pair(op: str, left: ast.Expr | None, right: ast.Expr | None) -> ast.Expr | None:
-    """Half of an `and` still leaves out what it can; half of an `or` would leave out too much."""
+    """Joins two tests. One side of an `and` can be used alone; one side of an `or` would leave out too much."""
     if left is None or right is None:
         return (left or right) if op == "and" else None
     return ast.Binary(op, left, right)
@@ -71,7 +71,7 @@ def _comparison(op: str, column: str, value: Mapping[str, Any], kinds: Kinds) ->
 
 
 def _at(op: str, column: str, time_us: int) -> ast.Expr:
-    """In a frame a time is cut to microseconds, and what is finer counts as the microsecond that it lies in."""
+    """Compares times. In a frame a time is cut to microseconds, so a finer one counts as its microsecond."""
     before_next = _binary("<", column, "time", time_us + 1)
     if op == "==":
         return ast.Binary("and", _binary(">=", column, "time", time_us), before_next)

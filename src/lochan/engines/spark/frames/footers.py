@@ -1,7 +1,6 @@
-"""The schemas of very many Parquet files: tasks read their footers, and send each schema once.
+"""Reads the schemas of very many Parquet files: tasks read their footers, and send each schema once.
 
-A footer that a task cannot read is read by the driver again, which raises what is wrong with it.
-"""
+The driver reads a footer again that a task cannot read, and raises its error."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _Distinct = tuple[bytes, bool]  # a schema as Arrow encodes it, and whether it i
 async def schemas_of(
     entries: Sequence[Entry], read: ReadSchema, spark: SparkSession | None, place: StoreLocation, opened: OpenReader
 ) -> list[FileSchema]:
-    """`opened` makes on an executor what `read` is here. Raises what `read` raises."""
+    """Returns the schemas. `opened` makes on an executor what `read` is here. Raises the errors of `read`."""
     known: dict[int, FileSchema] = {}
     if spark is not None and len(entries) > FEW:
         known = await asyncio.to_thread(_by_tasks, spark, place, opened, entries)
@@ -74,7 +73,7 @@ def _by_tasks(
 
 
 def _schemas(place: StoreLocation, opened: OpenReader, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """On an executor."""
+    """Reads footers on an executor."""
     found: defaultdict[_Distinct, list[int]] = defaultdict(list)
     for batch in batches:
         entries = [_decoder.decode(data) for data in batch.column("entry").to_pylist()]

@@ -1,4 +1,5 @@
-"""A pool as a frame: Spark's own scan of the Parquet files that pruning has left, so no row goes through Python."""
+"""A pool as a frame: Spark's own scan of the Parquet files that are left after pruning, so no row goes through
+Python."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ from lochan.store.open import StoreLocation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What the plan's SQL means must not depend on how somebody has set up a session.
+# The meaning of the plan's SQL must not depend on a session's settings.
 FRAME_MEANING = {
     name: MEANING[name]
     for name in (
@@ -64,8 +65,8 @@ class PoolFrame:
         with _meaning(spark):
             self._add_scans(views)
             rows = mark_frame(spark.sql(self._sql(views)), self._names(), origin)
-            # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is
-            # looked at again whenever it runs, by the settings that the user has then.
+            # A view keeps the meaning of the SQL by the current settings. A frame behind Connect does not: it is
+            # analyzed again whenever it runs, by the settings that the user has then.
             return views.released(views.pinned(rows, origin.view))
 
     def _add_scans(self, views: Views) -> None:
@@ -95,8 +96,8 @@ class PoolFrame:
 async def pool_frame(
     spark: SparkSession, at: QueryContext, request: ReadRequest, *, check: bool = True, metadata: bool = False
 ) -> PoolFrame:
-    """`check`: its objects are compared with their SHA-256, those that were not before. Raises QueryError, NotFound,
-    Refused for rows that make no table, Gone, Corrupt."""
+    """Plans a frame. With `check`, its objects are compared with their SHA-256, unless they were before. Raises
+    QueryError, NotFound, Refused for rows that make no table, Gone, or Corrupt."""
     planned = await plan(at, request)
     if metadata:
         _check_names([name for name, _ in top_fields(planned.row)])
@@ -118,7 +119,8 @@ def _check_names(names: Sequence[str]) -> None:
 
 @contextmanager
 def _meaning(spark: SparkSession) -> Iterator[None]:
-    """While a frame is made, which is when Spark decides what its SQL means. Then the user's settings are back."""
+    """Sets the settings that a frame is made with, which is when Spark decides what its SQL means, and restores the
+    user's settings afterwards."""
     before = {name: spark.conf.get(name) for name in FRAME_MEANING}
     for name, value in FRAME_MEANING.items():
         spark.conf.set(name, value)

@@ -1,7 +1,5 @@
-"""Metadata as a frame. The entries of a commit, which may be millions, are Spark's own scan of the files that its tree
-is made of: the driver knows their names and nothing else. All other metadata are few; they are read here and handed
-over.
-"""
+"""Metadata as a frame. The entries of a commit, of which there may be millions, are Spark's own scan of the files of
+its tree: the driver knows only their names. All other metadata are few; they are read here and passed on."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ class EntryScan(NamedTuple):
 
 
 class MetadataTable(NamedTuple):
-    """Rows that are here already, to become a frame of a session."""
+    """Rows that were read here, to become a frame of a session."""
 
     rows: pa.Table
     commit: str = ""
@@ -63,7 +61,8 @@ class MetadataTable(NamedTuple):
 
 
 async def entry_scan(at: QueryContext, uri: Uri, where: str, columns: Sequence[str]) -> EntryScan | None:
-    """None: Spark cannot read the files of this tree, or of this store, by itself. Raises NotFound."""
+    """Returns the scan, or None if Spark cannot read the files of this tree, or of this store, by itself. Raises
+    NotFound."""
     try:
         files = hadoop_files(at.place)
     except Refused:

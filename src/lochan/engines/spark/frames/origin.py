@@ -1,4 +1,4 @@
-"""Where a frame was read. It carries that with it, so that an overwrite can tell what has come since:
+"""The commit that a frame was read at. The frame carries it, so that an overwrite can find what has come since:
 
 in the metadata of its columns    which go with a column wherever it goes as it is, and to the data source's writer
 in its plan                       by the name of the view that it was read by, whatever was made of the rows
@@ -24,8 +24,8 @@ class Origin(NamedTuple):
 
     @property
     def view(self) -> str:
-        """What a view of its rows is called, behind a number. In small letters: it is made by one setting of case, and
-        may be looked for by another."""
+        """The name of a view of its rows, after a number. It is in lower case, because it is made under one setting of
+        case sensitivity, and may be looked up under another."""
         return f"at_{self.repository.encode().hex()}_{self.commit}"
 
 
@@ -63,7 +63,7 @@ def _metadata(origin: Origin) -> dict[str, Any]:
 
 
 def _plan(frame: Any) -> bytes:
-    """As it came from the user: what Spark makes of it when it runs has no names of views."""
+    """Returns the plan as the user made it. The plan that Spark runs has no names of views."""
     if hasattr(frame, "_jdf"):
         return bytes(frame._jdf.queryExecution().analyzed().toString(), "utf-8", "replace")
     return bytes(frame._plan.to_proto(frame._session.client).SerializeToString())

@@ -1,8 +1,7 @@
-"""What is to be read of a pool: the plan of a query for every field there is, whatever the test leaves of the rows.
+"""What is read of a pool: the plan of a query for every field of it, whichever rows the test selects.
 
-So a frame's columns do not depend on which rows are read. A field of several kinds has one type: ints and floats
-are floats, or decimals where a float would round one of the ints; everything else is JSON text.
-"""
+So a frame's columns do not depend on which rows are read. A field of several kinds has one type: ints and floats are
+floats, or decimals where a float would round one of the ints; everything else is JSON text."""
 
 from __future__ import annotations
 
@@ -59,8 +58,8 @@ class ReadPlan:
 
 
 async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr] = ()) -> ReadPlan:
-    """`tests` leave out objects, and never a row of those that are read. Raises QueryError, NotFound, Refused for rows
-    that make no table."""
+    """Plans a read. `tests` leave out objects, but never rows of those that are read. Raises QueryError, NotFound, or
+    Refused for rows that make no table."""
     text = _text(request)
     operators = parse(text).operators if text else ()
     _check(operators, request)
@@ -85,7 +84,8 @@ async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr]
 
 
 def _compile(pipe: ast.Pipe, candidates: Sequence[str], compile: Callable[..., Plan]) -> tuple[Plan, tuple[str, ...]]:
-    """And which of the candidates are no fields of the rows: as few as can be, for a field goes first."""
+    """Returns the plan, and the candidates that are not fields of the rows: as few as possible, because a field takes
+    precedence."""
     unknown: UnknownField | None = None
     for count in range(len(candidates) + 1):
         for left_out in combinations(candidates, count):
@@ -98,7 +98,7 @@ def _compile(pipe: ast.Pipe, candidates: Sequence[str], compile: Callable[..., P
 
 
 def _without(pipe: ast.Pipe, names: Sequence[str]) -> ast.Pipe:
-    """REQUIRES: if there are any, the last operator names the columns."""
+    """Returns the pipe without these columns. REQUIRES: if there are any, the last operator names the columns."""
     cut = pipe.operators[-1]
     if not names or not isinstance(cut, ast.Cut):
         return pipe
@@ -107,7 +107,7 @@ def _without(pipe: ast.Pipe, names: Sequence[str]) -> ast.Pipe:
 
 
 def _numbers(row: Column, above: Path = ()) -> Iterator[Path]:
-    """Fields that hold ints and floats."""
+    """Yields the fields that hold ints and floats."""
     for name, column in row.members:
         if set(kinds(column)) == {INT, FLOAT}:
             yield (*above, name)
@@ -126,7 +126,7 @@ def kinds(column: Column) -> list[str]:
 
 
 async def _origin(at: QueryContext, uri: Uri) -> Origin:
-    """At a commit, so that whoever reads in several steps reads one state."""
+    """Resolves the place to a commit, so that reading in several steps sees one state."""
     repository = await at.catalog.open_repository(uri.repository)
     try:
         found = await repository.resolve(uri.ref or repository.repository.default_branch)

@@ -1,4 +1,4 @@
-"""Where each row of a pool lies, as columns of its plan: the data object, and the number of the row there."""
+"""The place of each row of a pool, as columns of its plan: the data object, and the number of the row there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
-# In the plan. No column of a data object, and no column of a plan, has such a name.
+# The names in the plan. No column of a data object, and no other column of a plan, has such a name.
 OBJECT, ROW = "#object", "#row"
-# In a table. A field of the rows with such a name is read instead.
+# The names in a table. A field of the rows with such a name is read instead.
 OBJECT_COLUMN, ROW_COLUMN, COMMIT_COLUMN, PATH_COLUMN = "_object", "_row", "_commit", "_path"
 METADATA_COLUMNS = (COMMIT_COLUMN, OBJECT_COLUMN, ROW_COLUMN)  # of a pool
 BEFORE_COLUMN = "_before"  # the row as it is, for a statement that changes it
@@ -16,7 +16,7 @@ _TYPES = {OBJECT: "TEXT", ROW: "BIGINT"}
 
 
 def with_identity(query: exp.Query) -> exp.Query:
-    """The query of a plain read, whose scans have the two columns, with the two as its last columns."""
+    """Returns the query of a plain read, whose scans have the two columns, with the two as its last columns."""
     made = query.copy()
     _extend(made)
     return made

@@ -1,4 +1,4 @@
-"""Columns that say where a row comes from. A read has them if it names them, and if no row has a field of that name.
+"""Columns with the place that a row comes from. A read has them if it names them and no row has a field of that name.
 
 _commit    the commit that is read
 _path      where the file of its data object lies on the store
@@ -34,7 +34,7 @@ def origin_list(names: Sequence[str], place: StoreLocation, origin: Origin) -> l
 def with_origin(
     batch: pa.RecordBatch, names: Sequence[str], place: StoreLocation, commit: str, address: str
 ) -> pa.RecordBatch:
-    """Rows of one object."""
+    """Adds the columns to rows of one object."""
     values = {COMMIT: commit, PATH: f"{_root(place.of(address))}{address}"}
     for name in names:
         batch = batch.append_column(name, pa.repeat(pa.scalar(values[name]), batch.num_rows))

@@ -1,4 +1,4 @@
-"""What a scan of a pool reads, for whoever runs it: files with their sizes and schemas, and SQL over them."""
+"""What a scan of a pool reads: files with their sizes and schemas, and SQL over them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ScanPlan:
         return {name: self.read.scans.files[name] for name in scan_names(self.read.query, self.read.scans)}
 
     def where(self, filters: Sequence[Filter]) -> str | None:
-        """A test that is true for exactly the rows that pass the filters; None: there is none."""
+        """Returns a test that is true for exactly the rows that pass the filters, or None if there is none."""
         return where_text(filters, self.kinds)
 
     @property
@@ -86,8 +86,8 @@ class ScanPlan:
         return ScanSize(len(objects), sum(each.rows for each in objects), sum(each.size for each in objects))
 
     def as_json(self, metadata: Collection[str] = ()) -> dict[str, Any]:
-        """For whoever runs the scan: files with their sizes and objects, and SQL over them. `metadata` are columns that
-        tell of each row where it is from."""
+        """Returns the plan for the reader that runs it: files with their sizes and objects, and SQL over them.
+        `metadata` are columns with the place of each row."""
         views = {name: f"lochan_{name.replace(' ', '_')}" for name in self.scans}
         is_empty = not any(scan.objects for scan in self.scans.values())
         files = HadoopFiles("") if is_empty else hadoop_files(self.store)
@@ -119,7 +119,7 @@ class ScanPlan:
         return f"SELECT *, {', '.join(self._constants())} FROM ({sql})" if metadata else sql
 
     def _constants(self) -> list[str]:
-        """What is made of the other columns, and of the plan."""
+        """Returns the columns that are made of the other columns, and of the plan."""
         members = [f"{quote_text(each.name)}, {name_sql(each.name)}" for each in self.columns]
         return [
             f"{quote_text(self.commit)} AS {COMMIT_COLUMN}",
@@ -144,9 +144,9 @@ class TableColumn(NamedTuple):
 async def scan_plan(
     at: QueryContext, uri: Uri, filters: Sequence[Filter] = (), known: Kinds | None = None, declared: str = ""
 ) -> ScanPlan:
-    """`filters` leave out objects, as far as it is `known` of which kinds the values of a column are. `declared` are
-    the columns that the table was made with, as Spark's JSON. Raises NotFound, Refused for rows that make no table,
-    Gone, Corrupt."""
+    """Plans a scan. `filters` leave out objects, as far as the kinds of a column's values are `known`. `declared` are
+    the columns that the table was created with, as Spark's JSON. Raises NotFound, Refused for rows that make no table,
+    Gone, or Corrupt."""
     read = await plan(at, ReadRequest(uri), pruning_tests(filters, known or {}))
     schema = StructType.fromJson(json.loads(declared)) if declared else StructType()
     made = ScanPlan(at.place, read, tuple(_columns(read, schema)))
@@ -156,7 +156,7 @@ async def scan_plan(
 
 
 def _columns(read: ReadPlan, declared: StructType) -> Iterator[TableColumn]:
-    """The declared ones in their order, then whatever else the rows have."""
+    """Yields the declared columns in their order, then the other fields of the rows."""
     types = {each.name: each.dataType for each in from_arrow_schema(arrow_schema(read.row, read.wide))}
     empty = {name for name, column in top_fields(read.row) if not kinds(column)}
     for each in declared:
@@ -168,7 +168,8 @@ def _columns(read: ReadPlan, declared: StructType) -> Iterator[TableColumn]:
 
 
 def _declared_column(column: StructField, found: DataType | None) -> TableColumn:
-    """As it was declared, where the values that were kept for it come back whole; an overflow is an error."""
+    """Returns the column with its declared type, if the stored values convert back to it without loss. An overflow is
+    an error."""
     name, wanted = name_sql(column.name), column.dataType
     if isinstance(wanted, BinaryType) and isinstance(found, StringType):
         return TableColumn(column.name, wanted, f"UNBASE64({name})")

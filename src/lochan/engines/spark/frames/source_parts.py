@@ -1,6 +1,5 @@
-"""What the data source reads, cut into parts, each for a task. A part of a pool is the plan over a few of its objects,
-which the task runs on the embedded engine; a part of a table of files is one of them.
-"""
+"""Divides what the data source reads into parts, one for each task. A part of a pool is the plan over a few of its
+objects, which the task runs on the embedded engine; a part of a table of files is one of them."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class PoolPart(NamedTuple):
 
 @dataclass(frozen=True)
 class PoolParts:
-    """May be pickled."""
+    """The parts of a pool. They can be pickled."""
 
     place: StoreLocation
     commit: str
@@ -63,7 +62,7 @@ class PoolParts:
     origins: tuple[str, ...] = ()  # columns that say where a row comes from
 
     def read(self, part: PoolPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """On an executor. Raises Invalid for columns that are not as the schema says, Gone."""
+        """Yields the rows of a part, on an executor. Raises Invalid for columns that do not fit the schema, or Gone."""
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
             root = asyncio.run(self._placed(part, folder))
             with DuckSession(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
@@ -74,7 +73,7 @@ class PoolParts:
                     yield _cast(rows, schema)
 
     async def _placed(self, part: PoolPart, folder: str) -> list[str]:
-        """Each object by its number in the folder: where it lies, or a copy."""
+        """Links each object, or a copy, by its number in the folder."""
         files = files_of(self.place.open(clock=SystemClock(), ids=Ids()))
         paths = await files.place(part.objects, folder)
         for number, (object, path) in enumerate(zip(part.objects, paths, strict=True)):
@@ -86,7 +85,7 @@ class PoolParts:
 
 @dataclass(frozen=True)
 class TableParts:
-    """May be pickled."""
+    """The parts of a table of files. They can be pickled."""
 
     place: StoreLocation
     commit: str
@@ -95,12 +94,12 @@ class TableParts:
     parts: Sequence[Entry]
 
     def read(self, part: Entry, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """On an executor. Raises Invalid for a file that does not fit the schema."""
+        """Yields the rows of a file, on an executor. Raises Invalid for a file that does not fit the schema."""
         return FileReading(self.place, schema, self.columns).read(part)
 
 
 async def pool_parts(at: QueryContext, request: ReadRequest) -> PoolParts:
-    """Raises QueryError, NotFound, Refused for rows that make no table."""
+    """Returns the parts of a pool. Raises QueryError, NotFound, or Refused for rows that make no table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     made = await plan(at, request)
@@ -111,7 +110,8 @@ async def pool_parts(at: QueryContext, request: ReadRequest) -> PoolParts:
 
 
 async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
-    """Raises NotFound if there is no such file, Invalid for files that do not make one table."""
+    """Returns the parts of a table. Raises NotFound if there is no such file, and Invalid for files that do not make
+    one table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     repository = await at.catalog.open_repository(uri.repository)
@@ -126,7 +126,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 
 
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
-    """Each object is in one scan, and in one part."""
+    """Yields the parts. Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
     part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # of one object each, if rows are to say which
     for name in names:
@@ -141,7 +141,8 @@ def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
 
 
 def _part_bytes(planned: ReadPlan, names: Sequence[str]) -> int:
-    """Many parts for little data would cost more than they save, and few for much would leave cores without work."""
+    """Returns the size of a part. Many parts for little data would cost more than they save, and few parts for much
+    data would leave cores idle."""
     total = sum(each.size for name in names for each in planned.scans.files[name].objects)
     return max(_PART_BYTES_MIN, min(total // _PARTS, _PART_BYTES_MAX))
 
@@ -154,7 +155,7 @@ def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObje
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """To the user's own schema, if there is one."""
+    """Casts the batch to the user's own schema, if there is one."""
     try:
         arrays = [batch.column(each.name).cast(each.type) for each in schema]
     except pa.ArrowInvalid as error:

@@ -1,4 +1,4 @@
-"""What the data source reads of a pool where Spark itself scans the files: the same rows and columns as its parts."""
+"""What the data source reads of a pool if Spark itself scans the files: the same rows and columns as its parts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from lochan.store.open import StoreLocation
 
 
 async def source_scan(at: QueryContext, request: ReadRequest, own: StructType | None = None) -> ScanPlan:
-    """`own` is the user's schema. Raises QueryError, NotFound, Refused for rows that make no table and for a store
-    that Spark cannot read."""
+    """Plans a scan. `own` is the user's schema. Raises QueryError, NotFound, and Refused for rows that make no table
+    and for a store that Spark cannot read."""
     hadoop_files(at.place)
     read = await plan(at, request)
     return ScanPlan(at.place, read, tuple(_columns(at.place, read, own)))
 
 
 async def pruned_scan(at: QueryContext, request: ReadRequest, seen: ScanPlan, filters: Sequence[Filter]) -> ScanPlan:
-    """What is left of a scan by filters of Spark; its objects are checked. Raises Gone, Corrupt."""
+    """Returns what is left of a scan after filters of Spark; its objects are checked. Raises Gone or Corrupt."""
     kinds = seen.kinds
     types = {each.name: each.dataType for each in _types(seen.read)}
     known = {each.name: kinds[each.name] for each in seen.columns if each.type == types.get(each.name)}
@@ -40,7 +40,7 @@ async def pruned_scan(at: QueryContext, request: ReadRequest, seen: ScanPlan, fi
 
 
 def source_schema(scan: ScanPlan) -> str:
-    """As Spark's JSON. The columns carry the commit that they are read at."""
+    """Returns the schema as Spark's JSON. The columns carry the commit that they are read at."""
     return marked_schema(StructType.fromJson(json.loads(scan.schema_json)), scan.read.origin).json()
 
 
@@ -49,8 +49,8 @@ def _types(read: ReadPlan) -> StructType:
 
 
 def _columns(place: StoreLocation, read: ReadPlan, own: StructType | None) -> Iterator[TableColumn]:
-    """Yields the columns of the rows, and those that say where a row comes from. A value that does not fit a type of
-    the user's own schema is an error when it is read."""
+    """Yields the columns of the rows, and those with the place of a row. A value that does not fit a type of the user's
+    own schema is an error when it is read."""
     found = {each.name: (each.dataType, name_sql(each.name)) for each in _types(read)}
     found |= {name: (StringType(), origin_sql(name, place, read.origin)) for name in read.origins}
     wanted = ((name, type) for name, (type, _) in found.items())

@@ -1,4 +1,5 @@
-"""The Parquet files of a repository that are a table, and how a task reads one of them, however its bytes lie."""
+"""The Parquet files of a repository that make a table, and how a task reads one of them, in whatever blocks its bytes
+are stored."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ _FIRST_BYTES = 64 << 10  # from the end: most footers are shorter, and one reque
 
 
 class TableFiles(NamedTuple):
-    """The files of a table, and what their footers and their paths say."""
+    """The files of a table, and what their footers and their paths contain."""
 
     entries: list[Entry]
     schemas: list[FileSchema]  # of each
@@ -56,8 +57,8 @@ class TableFiles(NamedTuple):
 async def table_files(
     repository: OpenRepository, uri: Uri, place: StoreLocation, spark: SparkSession | None = None
 ) -> TableFiles:
-    """Every footer is read once: those of many files by tasks, if there is a session. Raises NotFound if there is no
-    such file, Invalid for files that do not make one table."""
+    """Reads every footer once: those of many files by tasks, if there is a session. Raises NotFound if there is no such
+    file, and Invalid for files that do not make one table."""
     resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
     entries = await table_entries(repository, resolved, uri)
     await lineage.note(repository, uri.ref, uri.path, resolved)
@@ -75,7 +76,7 @@ def _schema_reader(place: StoreLocation) -> ReadSchema:
 
 
 def reader_at(place: StoreLocation) -> BodyReader:
-    """On an executor. Files outside the lake are read with the lake's own keys."""
+    """Returns a reader on an executor. Files outside the lake are read with the lake's own keys."""
     clock, ids = SystemClock(), Ids()
 
     def other(url: str) -> Store:
@@ -110,14 +111,14 @@ def _nothing(uri: Uri) -> NotFound:
 
 
 def _is_table_file(path: str) -> bool:
-    """A column of a path may begin with _ too, `_day=1/`."""
+    """Returns whether Spark would read the file. A column in a path may begin with _ too, as in `_day=1/`."""
     return path.endswith(_SUFFIX) and not any(
         part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/")
     )
 
 
 async def file_schema(reader: BodyReader, entry: Entry) -> FileSchema:
-    """By its footer alone."""
+    """Returns the schema of a file, by its footer alone."""
     try:
         tail = await _tail(reader, entry, _FIRST_BYTES)
         size = int.from_bytes(tail[-_TAIL_BYTES:-4], "little") + _TAIL_BYTES
@@ -136,7 +137,8 @@ async def _tail(reader: BodyReader, entry: Entry, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class FileReading:
-    """May be pickled. Of every file these columns are read, NULL where neither it nor its path has them."""
+    """Reads files. It can be pickled. These columns of every file are read, with NULL where neither the file nor its
+    path has them."""
 
     place: StoreLocation
     schema: pa.Schema

@@ -1,8 +1,8 @@
-"""Parquet files of a repository as a frame: Spark's own scan where a file lies on the store as it is; a file that is
-cut into blocks, or shares one with others, is put together by the task that reads it.
+"""Parquet files of a repository as a frame. Spark's own scan reads a file that is stored as it is; a file that is
+divided into blocks, or shares a file with others, is put together by the task that reads it.
 
-What stands in the paths of the files (`year=2026/`) is not in the paths that Spark reads, for objects have names of
-their own: it is joined to the rows by the name of the object that they come from."""
+Columns in the paths of the files (`year=2026/`) are not in the paths that Spark reads, because objects have names of
+their own: they are joined to the rows by the name of the row's object."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FileTable(NamedTuple):
         return self.files.commit
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Raises Invalid for names that the session does not tell apart."""
+        """Returns the frame. Raises Invalid for names that the session does not distinguish."""
         names = self.files.schema.names
         check_names(self.files.schema, case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true")
         made = [_scan(spark, self)] if self.whole else []
@@ -68,7 +68,7 @@ def _pin(spark: SparkSession, frame: DataFrame, files: TableFiles) -> DataFrame:
 
 
 class StoredFile(NamedTuple):
-    """A file that lies on the store as it is."""
+    """A file that is stored as it is."""
 
     path: str
     repository: str
@@ -83,7 +83,8 @@ class StoredFile(NamedTuple):
 async def table_frame(
     spark: SparkSession, at: QueryContext, uri: Uri, where: str = "", columns: Sequence[str] = ()
 ) -> FileTable:
-    """Raises NotFound if there is no such file, Invalid for files that do not make one table, Gone, Corrupt."""
+    """Plans a frame. Raises NotFound if there is no such file, Invalid for files that do not make one table, Gone, or
+    Corrupt."""
     if where:
         raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
     repository = await at.catalog.open_repository(uri.repository)
@@ -105,7 +106,7 @@ def stored_file(uri: Uri, entry: Entry) -> StoredFile:
 
 
 async def can_spark_scan(repository: OpenRepository, files: TableFiles) -> list[bool]:
-    """Whether Spark's own scan reads each of the files."""
+    """Returns for each file whether Spark's own scan reads it."""
     whole = await _lying_whole(repository, files.entries)
     return [
         entry.path in whole and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
@@ -114,8 +115,8 @@ async def can_spark_scan(repository: OpenRepository, files: TableFiles) -> list[
 
 
 async def _lying_whole(repository: OpenRepository, entries: Sequence[Entry]) -> set[str]:
-    """The paths of those that are a file of their own. A pack begins with a body too, so the file's own size decides.
-    Raises NotFound."""
+    """Returns the paths of those that are a file of their own. A pack begins with a body too, so the file's own size
+    decides. Raises NotFound."""
     alone = [entry for entry in entries if len(entry.blocks) == 1 and not entry.blocks[0].offset]
     alone = [entry for entry in alone if "://" not in entry.blocks[0].address]
     stats = await object_stats(repository.store, [entry.blocks[0].address for entry in alone])

@@ -1,4 +1,4 @@
-"""The columns of a table of Parquet files: what the footers of all of them say, as Spark reads it.
+"""The columns of a table of Parquet files, by the footers of all of them, as Spark reads them.
 
 a column of any file        NULL in files that lack it, and never NOT NULL, whatever one file says
 ints, floats, decimals      as wide as the widest, where no digit is lost
@@ -42,11 +42,11 @@ class FileSchema(NamedTuple):
 
 
 class _NoType(Exception):
-    """Spark has none."""
+    """Spark has no such type."""
 
 
 def schema_in_footer(path: str, footer: pq.FileMetaData) -> FileSchema:
-    """Raises Invalid for what Spark has no type for."""
+    """Returns the schema. Raises Invalid for a column that Spark has no type for."""
     own = footer.schema.to_arrow_schema()
     twice = next((name for name, count in Counter(own.names).items() if count > 1), None)
     if twice is not None:
@@ -65,7 +65,7 @@ def schema_in_footer(path: str, footer: pq.FileMetaData) -> FileSchema:
 
 
 def merged_schema(files: Iterable[FileSchema]) -> pa.Schema:
-    """Raises Invalid for a column of two types that have none in common."""
+    """Merges the schemas. Raises Invalid for a column of two types that have none in common."""
     types: dict[str, pa.DataType] = {}
     first: dict[str, str] = {}
     for path, schema, _ in files:
@@ -84,7 +84,7 @@ def merged_schema(files: Iterable[FileSchema]) -> pa.Schema:
 
 
 def is_read_by_spark(file: FileSchema, table: pa.Schema) -> bool:
-    """Whether Spark's own scan gives the table's types of that file."""
+    """Returns whether Spark's own scan of that file returns the table's types."""
     known = {field.name: field.type for field in table}
     return not file.is_odd and all(
         _is_read_as(each.type, known[each.name]) for each in file.schema if each.name in known
@@ -92,7 +92,7 @@ def is_read_by_spark(file: FileSchema, table: pa.Schema) -> bool:
 
 
 def check_names(schema: pa.Schema, *, case_sensitive: bool) -> None:
-    """Raises Invalid for names that this session takes for one."""
+    """Raises Invalid for names that this session does not distinguish."""
     seen: dict[str, str] = {}
     for name in schema.names:
         other = seen.setdefault(name if case_sensitive else name.lower(), name)
@@ -102,7 +102,7 @@ def check_names(schema: pa.Schema, *, case_sensitive: bool) -> None:
 
 
 def _as_in_spark(type: pa.DataType, leaves: Iterator[pq.ColumnSchema]) -> tuple[pa.DataType, bool]:
-    """And whether Spark itself does not read it. A file's leaves stand in its footer in this order."""
+    """Returns the type, and whether Spark itself cannot read it. The file's leaves are in its footer in this order."""
     types = pa.types
     if types.is_dictionary(type):
         return _as_in_spark(type.value_type, leaves)
@@ -138,7 +138,7 @@ def _leaf(type: pa.DataType, leaf: pq.ColumnSchema) -> tuple[pa.DataType, bool]:
 
 
 def _common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """None: there is none that loses nothing."""
+    """Returns a type that holds the values of both without loss, or None if there is none."""
     types = pa.types
     if left == right or types.is_null(right):
         return left
@@ -195,7 +195,7 @@ def _is_read_as(own: pa.DataType, table: pa.DataType) -> bool:
 
 
 def _null_as_text(type: pa.DataType) -> pa.DataType:
-    """A column that is nothing but NULL everywhere is text."""
+    """Makes a column that is always NULL a text."""
     types = pa.types
     if types.is_struct(type):
         return pa.struct([(each.name, _null_as_text(each.type)) for each in type])

@@ -36,12 +36,12 @@ _DATE = pa.date32()
 
 
 def select_list(row: Column, wide: Collection[Path] = ()) -> list[str]:
-    """In Spark's SQL, over the plan's columns. Fields that are `wide` are decimals."""
+    """Returns Spark's SQL over the plan's columns. Fields that are `wide` are decimals."""
     return [f"{_value((name,), column, wide)} AS {name_sql(name)}" for name, column in top_fields(row)]
 
 
 def arrow_schema(row: Column, wide: Collection[Path] = ()) -> pa.Schema:
-    """What `arrow` gives: the same types."""
+    """Returns the types of the columns that `arrow` returns."""
     schema = typed_schema(_widen(row, wide, []))
     return pa.schema(
         [
@@ -52,7 +52,7 @@ def arrow_schema(row: Column, wide: Collection[Path] = ()) -> pa.Schema:
 
 
 def arrow(batch: pa.RecordBatch, row: Column, wide: Collection[Path] = ()) -> pa.RecordBatch:
-    """The plan's columns, as they come from the embedded engine."""
+    """Converts the plan's columns, as they come from the embedded engine."""
     pairs: list[Pair] = []
     widened, schema = _widen(row, wide, pairs), arrow_schema(row, wide)
     for pair in pairs:
@@ -83,7 +83,7 @@ class Pair(NamedTuple):
 
 
 def _widen(row: Column, wide: Collection[Path], pairs: list[Pair], above: Path = ()) -> Column:
-    """The row with one column in place of each pair, which is put into `pairs`."""
+    """Returns the row with one column in place of each pair, and adds the pairs to `pairs`."""
     members = []
     for name, column in row.members:
         path = (*above, name)
@@ -142,7 +142,8 @@ def _has_day(type: Type | None) -> bool:
 
 
 def _exact_double(name: str, whole: str) -> str:
-    """A double, where it is the same number. A zero that is cut off beyond 64 bits is never the same."""
+    """Returns the double, if it is the same number. Beyond 64 bits the cast back gives NULL, which is never the
+    same."""
     back = f"TRY_CAST(CAST({whole} AS DOUBLE) AS BIGINT)"
     message = text_sql(f"{REFUSAL}{not_exact(name)}: ")
     failed = f"CAST(RAISE_ERROR(CONCAT({message}, {whole})) AS DOUBLE)"
@@ -176,7 +177,7 @@ def _object_json(column: Column) -> str:
 
 
 def _member_json(column: Column) -> str:
-    """NULL where it is missing."""
+    """Returns the JSON of a member, with NULL where it is missing."""
     found = [_json(column, kind) for kind in kinds(column)]
     if NULL in column.kinds:
         flag = column.kinds[NULL]
@@ -207,7 +208,7 @@ def is_day(column: Column) -> bool:
 
 
 def _dated_type(type: pa.DataType, column: Column, day: pa.DataType = _DATE) -> pa.DataType:
-    """What days are there is `day` instead."""
+    """Returns the type with `day` in place of days."""
     if is_day(column):
         return day
     if kinds(column) == [ARRAY]:
@@ -230,8 +231,8 @@ def _dated_element(type: pa.DataType, of: Type | None, day: pa.DataType) -> pa.D
 
 
 def _as_dates(array: pa.Array, column: Column) -> pa.Array:
-    """Days are days, wherever they stand. They are counted in whole numbers: far ones are more microseconds than a
-    double counts."""
+    """Converts days to dates, at every level. They are counted in whole numbers, because the microseconds of distant
+    ones exceed what a double counts exactly."""
     dated = _dated_type(array.type, column)
     if dated == array.type:
         return array
@@ -239,7 +240,7 @@ def _as_dates(array: pa.Array, column: Column) -> pa.Array:
 
 
 def _null_as_text(type: pa.DataType) -> pa.DataType:
-    """Spark writes no column of nothing."""
+    """Makes a column that is always null a text, because Spark cannot write columns without a type."""
     if pa.types.is_null(type):
         return pa.string()
     if pa.types.is_list(type):

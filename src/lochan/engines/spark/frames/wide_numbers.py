@@ -1,9 +1,8 @@
 """A column of ints and floats in which a double would round one of the ints: DECIMAL(38, 19), which holds every int of
-64 bits, and every float below 10^19 that has no more than 19 digits behind its point.
+64 bits, and every float below 10^19 that has no more than 19 digits after its point.
 
-A column has this type where some int is beyond 2^53, and no float beyond 10^19, by what is known of it before it is
-read; else it is DOUBLE. A float that has more digits ends the read, by the name of its field.
-"""
+A column has this type if some int is beyond 2^53, and no float beyond 10^19, by what is known before it is read;
+otherwise it is DOUBLE. A float that has more digits ends the read, with the name of its field."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _CONTEXT = Context(prec=DIGITS + 2)
 
 
 def is_wide(snapshot: Snapshot, path: Path) -> bool:
-    """`path`: of a field that holds ints and floats."""
+    """Returns whether the column is a decimal. `path` is that of a field that holds ints and floats."""
     ints, floats = (number_bounds(snapshot, path, kind) for kind in (INT, FLOAT))
     if ints is None or floats is None:
         return False
@@ -37,7 +36,7 @@ def is_wide(snapshot: Snapshot, path: Path) -> bool:
 
 
 def decimal_sql(name: str, whole: str, real: str) -> str:
-    """In Spark's SQL. The digits of a float are those of its shortest text."""
+    """Returns Spark's SQL. The digits of a float are those of its shortest text."""
     made = f"TRY_CAST(CAST({real} AS STRING) AS {_SQL})"
     failed = f"CAST(RAISE_ERROR(CONCAT({text_sql(f'{REFUSAL}{_too_long(name)}: ')}, {real})) AS {_SQL})"
     exact = f"CASE WHEN {real} IS NULL OR CAST({made} AS DOUBLE) = {real} THEN {made} ELSE {failed} END"
@@ -45,7 +44,7 @@ def decimal_sql(name: str, whole: str, real: str) -> str:
 
 
 def decimals(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
-    """The same of Arrow's columns. Raises Refused."""
+    """Does the same for Arrow's columns. Raises Refused."""
     pairs = zip(whole.to_pylist(), real.to_pylist(), strict=True)
     return pa.array([_of_float(name, b) if a is None else Decimal(a) for a, b in pairs], pa.decimal128(DIGITS, SCALE))
 
