@@ -100,7 +100,8 @@ def _value(type: Type, member: Member, column: Column, count: int) -> pa.Array:
 
 
 def _there(type: str | Object | Array, member: Member, column: Column, count: int) -> pa.Array:
-    """NULL if the column is NULL: the value is null, or is in something that is."""
+    """Returns the texts of a value, with NULL where its column is NULL: the value is null, or is in something that
+    is."""
     kind = kind_of(type)
     own = member.alternate(kind)
     if isinstance(type, Object) and own is not None:
@@ -120,7 +121,7 @@ def _there(type: str | Object | Array, member: Member, column: Column, count: in
 
 
 def _at(shape: Object, path: Path, members: Iterable[Member], column: Column, count: int) -> pa.Array | None:
-    """The texts at the path. Returns None if every row has nothing or null there."""
+    """Returns the texts at the path, or None if every row has nothing or null there."""
     type, member = dict(shape.fields).get(path[0]), next((each for each in members if each.name == path[0]), None)
     if type is None or type == NULL or member is None:
         return None
@@ -136,7 +137,7 @@ def _at(shape: Object, path: Path, members: Iterable[Member], column: Column, co
 
 
 def _from_texts(texts: pa.Array, keys: Sequence[Path]) -> pa.RecordBatch:
-    """For rows that are kept as text, each with its own fields."""
+    """Returns the lines of rows that are stored as text, each with its own fields."""
     made = pa.array(map(of_text, texts.to_pylist()), _TEXT)
     rows = [read_value(text) for text in texts.to_pylist()] if keys else []
     found = [pa.array((_part(path, row) for row in rows), _TEXT) for path in keys]
@@ -251,15 +252,15 @@ def one_line(value: Any) -> str:
 
 
 def of_text(text: str) -> str:
-    """`one_line` of a JSON text. Without a fraction or a long number in it, orjson writes the same, three times as
-    fast."""
+    """Returns `one_line` of a JSON text. If it has no fraction and no long number, orjson writes the same, three times
+    as fast."""
     if _EXACT.search(text):
         return one_line(read_value(text))
     return orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def at(value: Any, path: Path) -> Any:
-    """Returns None if it is missing or null."""
+    """Returns the value at the path, or None if it is missing or null."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -275,7 +276,7 @@ def word(value: float) -> str:
 
 
 def _float(value: float) -> str:
-    """As Arrow writes it. For medium values, Python writes the same."""
+    """Writes a float as Arrow does. For medium values, Python writes the same."""
     return repr(value) if _LEAST <= abs(value) < _GREATEST else _arrow_float(value)
 
 

@@ -35,7 +35,8 @@ SCHEMA = pa.schema(
 
 
 class RowChange(NamedTuple):
-    """Rows are the texts that were compared: names in order, with the words NaN, Infinity and -Infinity."""
+    """One change. Its rows are the texts that were compared: names in order, with the words NaN, Infinity and
+    -Infinity."""
 
     change: str
     times: int
@@ -59,7 +60,8 @@ class ObjectsRead(NamedTuple):
 
 @dataclass
 class RowDiff(ArrowForms):
-    """Close it, or use it as a context, to free its resources. `batches` can be called several times."""
+    """The result of a comparison. Close it, or use it as a context, to free its resources. `batches` can be called
+    several times."""
 
     sides: Sides
     engine: str
@@ -93,7 +95,7 @@ class RowDiff(ArrowForms):
         return not (self.added or self.removed or self.changed)
 
     def arrow_reader(self) -> pa.RecordBatchReader:
-        """All of them: see the columns above."""
+        """Returns all changes, with the columns above."""
         return pa.RecordBatchReader.from_batches(SCHEMA, (batch.cast(SCHEMA) for batch in self.batches()))
 
     def record(self) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class RowDiff(ArrowForms):
         return table(("", "times", "key", "before", "after"), rows, caption=counts, note="a sample" if more else "")
 
     def close(self) -> None:
-        """May be called twice."""
+        """Frees the resources. Calling it again does nothing."""
         self._close()
 
     def __enter__(self) -> RowDiff:

@@ -54,8 +54,8 @@ class Sides:
 def row_diff_request(
     left: str, right: str, key: Sequence[str] | None = None, *, three_dot: bool = False
 ) -> tuple[str, RowDiffRequest]:
-    """The repository and the request, from URIs. A missing ref is the default branch. Raises Invalid if the two do not
-    match."""
+    """Returns the repository and the request, from URIs. A missing ref is the default branch. Raises Invalid if the two
+    do not match."""
     one, other = prefix_uri(left), prefix_uri(right)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")
@@ -65,7 +65,7 @@ def row_diff_request(
 
 
 async def sides_of(repository: OpenRepository, request: RowDiffRequest) -> Sides:
-    """Raises NotFound if neither side has the path, Invalid if the key is not valid."""
+    """Returns both sides. Raises NotFound if neither side has the path, and Invalid if the key is not valid."""
     about = repository.repository
     is_pool = about.kind == POOL
     request = request._replace(left=request.left or about.default_branch, right=request.right or about.default_branch)
@@ -91,7 +91,7 @@ async def sides_of(repository: OpenRepository, request: RowDiffRequest) -> Sides
 
 
 async def _place(repository: OpenRepository, request: RowDiffRequest) -> tuple[str, bool]:
-    """The path alone if it is a file, else the prefix of all paths below it."""
+    """Returns the path alone if it is a file, else the prefix of all paths below it."""
     folder = request.path if request.path.endswith("/") else f"{request.path}/"
     for ref in (request.left, request.right):
         tree = await repository.tree((await repository.resolve(ref)).commit)
@@ -107,7 +107,7 @@ async def _place(repository: OpenRepository, request: RowDiffRequest) -> tuple[s
 
 
 def _same_bytes(each: Difference) -> bool:
-    """Whether only metadata or the content type differs."""
+    """Returns whether only metadata or the content type differs."""
     if each.left is None or each.right is None:
         return False
     one, other = ([(block.sha256, block.size) for block in side.blocks] for side in (each.left, each.right))

@@ -20,17 +20,17 @@ def differences(rows: str, *, keyed: bool) -> str:
 
 
 def counts(differences: str) -> str:
-    """Each change with its number of rows."""
+    """Returns a query for each change with its number of rows."""
     return f"SELECT change, CAST(sum(times) AS BIGINT) AS times FROM {differences} GROUP BY change"
 
 
 def first(differences: str, limit: int) -> str:
-    """In an order that does not depend on the execution."""
+    """Returns a query for the first changes, in an order that does not depend on the execution."""
     return f"SELECT {', '.join(FIRST)} FROM {differences} ORDER BY coalesce(key, before, after), change LIMIT {limit}"
 
 
 def wrong(differences: str) -> str:
-    """A key that is missing or not unique, if there is one."""
+    """Returns a query for a key that is missing or not unique, if there is one."""
     return (
         f"SELECT change, key, before, lefts, rights FROM {differences} "
         f"WHERE change IN ('{KEYLESS}', '{REPEATED}') ORDER BY change, key LIMIT 1"
@@ -46,8 +46,8 @@ def _by_line(rows: str) -> str:
 
 
 def _by_key(rows: str) -> str:
-    """A line that both sides have is not a difference, whatever else has its key. The counts show whether a key is
-    repeated."""
+    """Compares by key. A line that both sides have is not a difference, whatever else has its key. The counts show
+    whether a key is repeated."""
     grouped = f"SELECT ident, line, {_COUNTS} FROM {rows} GROUP BY ident, line"
     keys = (
         "SELECT ident AS key, CAST(sum(l) AS BIGINT) AS lefts, CAST(sum(r) AS BIGINT) AS rights, "
