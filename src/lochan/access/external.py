@@ -35,7 +35,7 @@ class ProviderGroups(NamedTuple):
     """What the groups of a service mean in the lake."""
 
     mapping: Mapping[str, tuple[str, ...]] = {}  # from a group of the service to groups of the lake
-    allowed: frozenset[str] = frozenset()  # groups of the service, one of which whoever signs in must be in; none: any
+    allowed: frozenset[str] = frozenset()  # groups of the service; only their members may sign in; none: everyone may
 
     def mapped(self) -> frozenset[str]:
         """Returns the lake's groups whose members follow the service."""

@@ -71,9 +71,9 @@ class Freshness:
         return self._journal.tail.state.of(AccessState)
 
     async def catch_up(self, arrived: float) -> bool:
-        """Probes before a request is refused whose key may only be new: a key made, or made anew, within the last
-        second is not known here yet. Returns False if the known state is newer than the request, so that trying again
-        would change nothing."""
+        """Probes for newer state, before a request with an unknown key is refused: a key that was made, or made
+        anew, within the last second is not known here yet. Returns False if the known state is newer than the request,
+        so that trying again would change nothing."""
         if self._journal.tail.anchor.sent > arrived:
             return False
         await self._journal.fresh()

@@ -52,7 +52,7 @@ OF_REF: Mapping[str, str] = {
     "sizes": "fs:ReadCommit",  # and "growth": of objects that may be read
     "growth": "fs:ReadCommit",
     "staged": "fs:ReadBranch",
-}  # of whose paths those are shown that may be read
+}  # only with the paths that may be read
 # These are checked on all objects at the ref. The least and greatest values of a pool's objects are values of rows.
 OF_OBJECTS: Mapping[str, str] = {
     "objects": READ,
@@ -71,7 +71,7 @@ OF_LAKE: Mapping[str, str] = {
     "joblog": "fs:ReadEvents",
     "plans": "fs:ReadEvents",
     "lineage": "fs:ReadEvents",
-    "usage": "fs:ReadEvents",  # of whose paths those are shown that may be read
+    "usage": "fs:ReadEvents",  # only with the paths that may be read
     "audit": "fs:ReadEvents",  # and fs:ReadObject of everything in it, which its rows name
 }
 _KNOWN = "fs:ListRepositories"
@@ -81,7 +81,7 @@ _WILD = frozenset("*?[")
 class SourceRead(NamedTuple):
     repository: str
     ref: str
-    path: str  # of files, as it was asked for; empty for a pool
+    path: str  # of files, as it was requested; empty for a pool
 
 
 class QueryRights:

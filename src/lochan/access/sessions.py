@@ -31,7 +31,7 @@ class SignIn(NamedTuple):
 
     user: str
     how: str  # key | oidc | ldap
-    key: str = ""  # the access key that was given; empty: another service has said who it is
+    key: str = ""  # the access key that was given; empty: another service has identified the user
     source: str = ""  # that service
     address: str = ""  # where they are, without the port
 

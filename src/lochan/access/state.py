@@ -35,7 +35,7 @@ from lochan.formats.lake_events import (
 from lochan.journal.state import EventPosition, StatePart
 from lochan.journal.table import FoldTable
 
-if TYPE_CHECKING:  # every command folds who has access, and few ask
+if TYPE_CHECKING:  # every command folds the access state, but few check rights
     from lochan.access.requester import Requester
     from lochan.access.rights import Rights
 
@@ -91,8 +91,8 @@ class LoginSession(msgspec.Struct, frozen=True, array_like=True):
     how: str  # key | oidc | ldap
     begun: int  # microseconds since 1970, as all times
     expires: int
-    key: str = ""  # the access key that it stands for; empty: it acts as the user
-    source: str = ""  # the service that said who it is
+    key: str = ""  # the access key that it acts with; empty: it acts as the user
+    source: str = ""  # the service that identified the user
     address: str = ""
 
 

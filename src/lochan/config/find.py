@@ -20,7 +20,7 @@ MARK = "lake.json"  # the file that makes a folder a lake
 class LakeLocation(NamedTuple):
     url: str
     source: str  # for people: `--lake`, `lochan.yaml, line 3`, `the nearest .lochan folder` …
-    by_default: bool = False  # nobody named it
+    by_default: bool = False  # it was not named
 
     @property
     def folder(self) -> Path | None:
@@ -145,5 +145,5 @@ def system_user() -> str:
     """Returns the user that runs this process, by the user's number, whatever the environment contains."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # nobody has a name in a bare container
+    except KeyError:  # users have no names in a bare container
         return f"uid-{os.getuid()}"

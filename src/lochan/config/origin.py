@@ -58,7 +58,7 @@ def _spark(modules: Mapping[str, Any]) -> str:
     context = getattr(getattr(modules.get("pyspark.core.context"), "SparkContext", None), "_active_spark_context", None)
     try:
         return str(getattr(context, "applicationId", "") or "")
-    except Exception:  # Spark's JVM is asked, and may be gone: no commit fails for that
+    except Exception:  # Spark's JVM may be gone, and no commit fails for that
         return ""
 
 

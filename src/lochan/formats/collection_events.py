@@ -22,7 +22,7 @@ class Opened(Event, frozen=True):
 
     @property
     def prepares(self) -> bool:
-        return self.kind != "link"  # this event completes the request for an address; all others go on
+        return self.kind != "link"  # this event completes the request for an address; all others continue
 
 
 class Abandoned(Preparing, frozen=True):
@@ -127,8 +127,8 @@ class DropRule(msgspec.Struct, frozen=True, array_like=True):
     prefix: str = ""  # of paths; empty: all
     low: str = ""  # of a pool's key, as in a query; empty: no bound. Both ends are inside
     high: str = ""
-    unwritten_days: float = 0  # nobody has written it for so long
-    unread_days: float = 0  # nobody has read or written it for so long
+    unwritten_days: float = 0  # not written for so long
+    unread_days: float = 0  # neither read nor written for so long
     older_days: float = 0  # rows whose key, a time, is older
     never: bool = False  # what the rules below it would drop stays
 
@@ -143,14 +143,14 @@ class RetentionSet(Event, frozen=True):
     undo_days: float = 30  # how long a branch that was deleted or moved elsewhere can be brought back
     drops: tuple[DropRule, ...] = ()
     holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is dropped nowhere
-    upload_days: float = 0  # uploads that nobody has continued for so long are aborted; 0: never
-    workspace_days: float = 0  # workspaces that nobody has touched for so long are dropped; 0: never
+    upload_days: float = 0  # uploads that were not continued for so long are aborted; 0: never
+    workspace_days: float = 0  # workspaces that were not touched for so long are dropped; 0: never
     stash_days: float = 0  # stashes that are older are dropped; 0: never
     block_days: float = 0  # files that nothing names are listed by a plan once they are so old
     readers: str = "server"  # server, noted: how all reads are known
     readers_since: int = 0  # when all readers were declared to note their reads, by the store's clock; microseconds
     default: int = 0  # the record of the lake's journal whose default rules these are; 0: the repository's own
-    replaces_own: bool = False  # default rules are valid over rules of the repository's own only if they say so
+    replaces_own: bool = False  # only default rules with this flag may replace rules of the repository's own
 
 
 class DefaultRetentionSet(Event, frozen=True):

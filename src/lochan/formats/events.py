@@ -69,7 +69,7 @@ def _refuse(change: RecordChange, known: tuple[int, object] | None, journal: str
 
 # --- events of all journals, for people and programs -----------------------------------------------------------------
 _MODULES = ("collection_events", "lake_events", "pull_events", "repository_events", "workspace_events")
-# Secrets that are encrypted with the lake's key: nobody needs to see them, and a stolen key would decrypt them.
+# Secrets that are encrypted with the lake's key. They are never shown, because a stolen key would decrypt them.
 _SECRETS = frozenset(("sealed",))
 
 

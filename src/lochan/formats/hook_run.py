@@ -48,12 +48,12 @@ class HookRunRecord(msgspec.Struct, frozen=True):
     ended: int
     state: str
     results: tuple[HookResultRecord, ...] = ()
-    manual: bool = False  # somebody ran it by hand, and nothing depended on it
+    manual: bool = False  # a user ran it by hand, and nothing depended on it
 
 
 def new_id(started: int, ksuid: str) -> str:
-    """Returns the id of a run. The letters come from a KSUID: it tells runs of one second apart, but does not order
-    them."""
+    """Returns the id of a run. The letters come from a KSUID: they distinguish runs of the same microsecond, but do not
+    order them."""
     return f"{started:014x}{ksuid[-10:]}"
 
 

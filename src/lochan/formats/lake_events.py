@@ -28,7 +28,7 @@ class RepositoryCreated(Event, frozen=True):
 
 class RepositoryMoved(Event, frozen=True):
     """The repository's files are in another storage from now on. The program that moves them writes this event once
-    they are all there, and nobody else has the lake open meanwhile. Valid while the repository is known."""
+    they are all there, and no other process has the lake open meanwhile. Valid while the repository is known."""
 
     type: ClassVar[str] = "repository-moved"
 
@@ -161,7 +161,7 @@ class SubscriptionCreated(Event, frozen=True):
 
     id: str
     url: str
-    owner: str  # whose rights decide what is sent; empty: a program that opens the store itself, and may read it all
+    owner: str  # the user whose rights decide what is sent; empty: a program that opens the store itself
     sealed: bytes  # the secret that signs what is sent, encrypted
     start: str  # the position behind which it begins
     filter: EventFilter = EventFilter()
@@ -270,7 +270,7 @@ class IdentityLinked(Event, frozen=True):
     type: ClassVar[str] = "identity-linked"
 
     source: str  # which service, as `oidc https://accounts.example.com`
-    subject: str  # what that service calls them for ever; a name may be given to somebody else
+    subject: str  # the service's permanent id of the person; a name may be given to another person
     user: str
 
 
@@ -294,8 +294,8 @@ class SessionOpened(Event, frozen=True):
     user: str
     how: str  # key | oidc | ldap
     expires: int  # microseconds since 1970
-    key: str = ""  # the access key that it stands for; empty: it acts as the user
-    source: str = ""  # the service that said who it is, as in `identity-linked`
+    key: str = ""  # the access key that it acts with; empty: it acts as the user
+    source: str = ""  # the service that identified the user, as in `identity-linked`
     address: str = ""  # where the request came from, without the port
 
 
@@ -349,7 +349,7 @@ class KeyCreated(Event, frozen=True):
     user: str
     id: str
     sealed: bytes  # the secret, encrypted
-    limits: tuple[str, ...] = ()  # patterns of resources, outside of which it allows nothing; none: no limits
+    limits: tuple[str, ...] = ()  # patterns of resources; the key allows nothing outside them; none: no limits
     expires: int = 0  # microseconds since 1970; 0: never
 
     @property

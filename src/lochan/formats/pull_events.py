@@ -18,7 +18,7 @@ class PullOpened(Event, frozen=True):
     target: str
     title: str
     text: str = ""
-    reviewers: tuple[str, ...] = ()  # who were asked
+    reviewers: tuple[str, ...] = ()  # users who were asked to review
     mark: str = ""
 
 
@@ -68,7 +68,7 @@ class PullReviewDismissed(Event, frozen=True):
     type: ClassVar[str] = "pull-review-dismissed"
 
     pull: str
-    user: str  # whose review it was
+    user: str  # the author of the review
     text: str = ""
     mark: str = ""
 
@@ -114,4 +114,4 @@ class CheckReported(Event, frozen=True):
     status: str  # pending, success, failure
     text: str = ""
     link: str = ""
-    target: str = ""  # that requests are into; "": whatever they are into, as in records of before
+    target: str = ""  # the branch of the requests; "": of any branch, as in older records

@@ -18,10 +18,10 @@ GENESIS = bytes(32)  # the predecessor of record 1
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
-    """Who makes a request: the user, the program (name/version), and where it called from.
+    """The sender of a request: the user, the program (name/version), and where it called from.
 
     The server authenticates the user; on the command line it is the system's user. The author is the person that the
-    user claims to act for, which nobody checks."""
+    user claims to act for, which is not checked."""
 
     user: str
     client: str
@@ -68,7 +68,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     put_id: bytes  # random: distinguishes our put from another writer's with the same number (J1, J2)
     writer: str
     time: int  # wall, microseconds; for people, orders nothing
-    journal: str  # whose journal: a repository's id, or _lake
+    journal: str  # a repository's id, or _lake
     previous: bytes  # digest of record number-1: the hash chain
     entries: tuple[RecordEntry, ...]
 

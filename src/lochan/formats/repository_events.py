@@ -165,7 +165,7 @@ class Moved(Event, frozen=True):
     closes: tuple[str, ...] = ()  # jobs that kept those files open
     origins: tuple[MoveOrigin, ...] = ()  # one for each of `commits`; none: they were not computed from other commits
     pull: str = ""  # the request that this merges, in the same event
-    inactive: tuple[str, ...] = ()  # its reviewers who are disabled or gone: what they said does not count
+    inactive: tuple[str, ...] = ()  # its reviewers who are disabled or gone: their reviews do not count
 
     @property
     def written_version(self) -> int:
@@ -181,7 +181,7 @@ class Turned(Preparing, frozen=True):
     branch: str
     request: str
     patience: int = 0  # how often it was sent away before; each time it may stay first twice as long
-    writer: str = ""  # the process whose request it is
+    writer: str = ""  # the process that sent the request
 
 
 class TurnOver(Preparing, frozen=True):
@@ -257,9 +257,9 @@ class Protection(msgspec.Struct, frozen=True, array_like=True):
     pattern: str  # of branch names, with * and ?
     blocked: tuple[str, ...]  # stage, commit, rewrite; in version 2 also revert and merge
     version: int = 1  # what the rule means: see `versioning/state/protection.py`
-    mergers: tuple[str, ...] = ()  # the only users who may merge; none: everybody
+    mergers: tuple[str, ...] = ()  # the only users who may merge; none: all users
     linear: bool = False  # no commit with two parents comes to the branch
-    # Since version 3. Each of them says that the branch changes only by pull requests.
+    # Since version 3. With any of these, the branch changes only by pull requests.
     pull: bool = False
     approvals: int = 0  # so many must have approved
     checks: tuple[str, ...] = ()  # these must have succeeded, for the head of the source

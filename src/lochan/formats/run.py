@@ -39,7 +39,7 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     min_path: str
     max_path: str
     mint: int  # journal number that its writer had folded before the first byte (rule G1)
-    # In a state: some of its changes are in no event, but in this file alone. In an event it says nothing.
+    # In a state: some of its changes are in no event, but only in this file. In an event it has no meaning.
     primary: bool = False
 
 

@@ -41,7 +41,7 @@ class DeadLetterRecord(msgspec.Struct, frozen=True):
     time: int
     attempts: int
     trouble: str
-    again: bool = False  # somebody has asked for it
+    again: bool = False  # it was requested again
 
 
 def folder_of(id: str) -> str:

@@ -7,7 +7,7 @@
     _lake/usage/gaps/<process>-<microseconds>.json                     a span of which rows are missing
     _lake/usage/aged.json                                              up to when the log was deleted, by its age
 
-Rows are Parquet files of USAGE_SCHEMA. The head in their footer says which spans of its process a file covers: every
+Rows are Parquet files of USAGE_SCHEMA. The head in their footer has the spans of its process that a file covers: every
 use of that time is a row of this file or an earlier one. Files of older versions have no head, and cover nothing.
 Since version 2 rows also name the program and its address; a program that knows version 1 alone would lose these
 columns where it merges a day, so it does not read such files.

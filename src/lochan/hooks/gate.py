@@ -5,7 +5,7 @@ hooks that existed before it. Branches and tags that are created or deleted are 
 repository whose metadata has `lochan.hooks: NAME` is also judged by the default branch of that repository; a pool,
 which has no files of its own, has its hooks there.
 
-A hook that cannot be run refuses the change, just as a hook that says no does."""
+A hook that cannot be run refuses the change, just as a hook that refuses it does."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class HookGate:
             if is_new or entry.path in broken:
                 parse_hook_file(await repository.reader.read_all(entry), entry.path)
 
-    # --- what they say -----------------------------------------------------------------------------------------------
+    # --- what they decide --------------------------------------------------------------------------------------------
     async def _judge(self, sets: Sequence[HookSet], event: HookEvent) -> Judged:
         before = await self.applying(sets, "pre", event)
         after = await self.applying(sets, "post", event)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FOLDER = "_lochan/hooks/"
 SIZE_BYTES_MAX = 1 << 16
 QUERY, WEBHOOK, PYTHON = "query", "webhook", "python"
-MOVE = "move"  # every move of a head, whatever the verb
+MOVE = "move"  # every move of a head, by any verb
 HEAD_VERBS = ("commit", "merge", "revert", "cherry-pick", "rebase", "reset", MOVE)
 PULL_VERBS = ("open-pull", "update-pull", "review-pull", "close-pull", "reopen-pull")
 REF_VERBS = ("create-branch", "delete-branch", "create-tag", "delete-tag", *PULL_VERBS)

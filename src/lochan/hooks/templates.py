@@ -20,7 +20,7 @@ class TemplateError(Exception):
 class Template(NamedTuple):
     settings: tuple[str, ...]
     query: Callable[[Settings], str]
-    words: Callable[[Settings], str]  # what it says when it refuses
+    words: Callable[[Settings], str]  # the message when it refuses
 
 
 def _row_count(settings: Settings) -> str:

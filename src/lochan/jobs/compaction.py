@@ -70,7 +70,7 @@ class CompactJobOptions(NamedTuple):
     engine: str = "auto"
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
-    watch: Listener | None = None  # is told how far Spark is
+    watch: Listener | None = None  # receives the progress of Spark
     session: SparkSession | None = None  # that runs already; None: one at `spark`
 
 
@@ -136,7 +136,7 @@ async def merge_groups(plan: PoolCompactionPlan, merge: Merge) -> Swap:
         again = {entry.path for entry in done.removed if added.pop(entry.path, None) is not None}
         removed.update((entry.path, entry) for entry in done.removed if entry.path not in again)
         added.update((entry.path, entry) for entry in done.added)
-        if again and len(done.added) >= len(done.removed):  # or it might go on for ever
+        if again and len(done.added) >= len(done.removed):  # otherwise it might never end
             break
         plan = plan.after(done)
     return Swap([*removed.values()], [*added.values()])
@@ -225,7 +225,7 @@ def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup
     looking = partial(sample, target)
     try:
         found = frame_of(spark, _encode(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
     return [*number_groups(groups, found)]
 
@@ -252,7 +252,7 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
     order = sorted(range(len(keys)), key=keys.__getitem__)
     upto = np.cumsum([weights[number] for number in order])
     at = np.searchsorted(upto, upto[-1] * np.arange(1, count) / count, side="right")
-    least = keys[order[0]]  # nothing lies below it
+    least = keys[order[0]]  # no key is below it
     return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
 
 

@@ -30,7 +30,7 @@ class CompactRequest(NamedTuple):
     """Which objects are considered."""
 
     ids: Sequence[str] = ()  # or beginnings of ids; none: all
-    within: Span | None = None  # only those whose keys meet it
+    within: Span | None = None  # only objects whose keys overlap it
     upto: str = ""  # only those that this ref holds
     policy: Policy = ALWAYS
     size_bytes: int = 0  # of an object that is made, about; 0: the pool's own

@@ -70,8 +70,8 @@ class DiffOptions(NamedTuple):
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
     sample: int = SAMPLE  # how many rows are shown
-    actor: Actor = NOBODY  # who asks
-    watch: Listener | None = None  # is told how far Spark is
+    actor: Actor = NOBODY  # the user of the comparison
+    watch: Listener | None = None  # receives the progress of Spark
 
 
 DEFAULT_DIFF = DiffOptions()
@@ -126,7 +126,7 @@ def diff_rows_on_spark(spark: SparkSession, place: StoreLocation, sides: Sides, 
     except LochanError:
         found.unpersist()
         raise
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         found.unpersist()
         raise error_of(error) from error
 

@@ -135,7 +135,7 @@ class _Stored:
             low, high = max(start, chunk.first), min(stop, chunk.stop)
             batches.append(rows.slice(low - chunk.first, high - low))
         if stop == self._chunks[-1].stop:
-            self._read = None  # nobody will ask for more of it
+            self._read = None  # none of it is needed any more
         return concat(batches)
 
     def _open(self, chunk: _Chunk) -> pa.RecordBatch:

@@ -31,7 +31,7 @@ FILE_BYTES = 128 << 20
 _ROW_GROUP_ROWS = 122_880
 _HELD_BYTES_MAX = 128 << 20  # of rows that are in no row group yet
 _OPEN_MAX = 64  # files of one task at once; beyond, one is closed before it is full
-_ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it lies
+_ONE_BLOCK = 1 << 62  # so that Parquet readers can read the file directly
 
 
 @dataclass(frozen=True, slots=True)

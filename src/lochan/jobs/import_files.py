@@ -76,7 +76,7 @@ class ListTask(msgspec.Struct, frozen=True, array_like=True):
     upto: str | None = None
     part: tuple[str, str, int, str] | None = None  # root, path, size and MD5 of an inventory's part
     format: tuple[str, tuple[str, ...], bool, bool] | None = None
-    checks: int = 0  # files that the store is asked for; -1: all
+    checks: int = 0  # files that are checked on the store; -1: all
     single: bool = False  # one file, whose whole name the prefix is
 
 
@@ -131,7 +131,7 @@ def list_on_spark(spark: SparkSession, target: ImportTarget, tasks: Sequence[Lis
     with cache_frame(listed):
         try:
             count = listed.count()
-        except Exception as error:  # whatever a JVM comes up with
+        except Exception as error:  # any error of the JVM
             raise error_of(error) from error
         if not count:
             raise NotFound("there is nothing to import under the places given", hint="are they folders?")

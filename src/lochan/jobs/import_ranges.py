@@ -5,8 +5,8 @@ where a cut may be.
     ranges     ├───a───┤├───b────┤├──c──┤├────d────┤├──e──┤     the driver counts; a task writes some of them
 
 A range begins where the one before it ends, so where ranges are cut follows from these rows and the counts alone. The
-first begins with the first file, as if nothing were before it: whoever puts the ranges into a tree opens those whose
-cuts are elsewhere there (`tree/assemble.py`).
+first begins with the first file, as if nothing were before it: the code that puts the ranges into a tree opens those
+whose cuts are elsewhere there (`tree/assemble.py`).
 """
 
 from __future__ import annotations

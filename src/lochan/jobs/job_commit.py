@@ -36,7 +36,7 @@ from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, stored on disk
 _SHOWN = 3
 
-Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what goes by the same commit, and what is left of it
+Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what the same commit removes, and what is left of it
 
 
 class ReplaceGuard(NamedTuple):
@@ -119,7 +119,7 @@ class LandResult:
     first_faults: tuple[Fault, ...] = ()
     again: bool = False  # it had landed before, and these objects were not needed
     put_bytes: int = 0  # that executors put to the store, as they counted it
-    unparsed_times: dict[str, int] = field(default_factory=dict)  # of fields declared as times: values that say none
+    unparsed_times: dict[str, int] = field(default_factory=dict)  # by field: values that are not times
     paths: pa.StringArray = field(default_factory=no_paths, compare=False, repr=False)  # of the objects, in no order
     changed: RowCounts | None = None  # by a statement that changes single rows
 

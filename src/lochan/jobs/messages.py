@@ -59,7 +59,7 @@ class EntryRun(msgspec.Struct, frozen=True, array_like=True):
     run: RunRef
     sha256: bytes  # of its file
     mint: int  # the lowest of the files that its entries name (G3)
-    cuts: tuple[int, ...] = ()  # rows whose path may end a range of a tree, if somebody asked
+    cuts: tuple[int, ...] = ()  # rows whose path may end a range of a tree, if they were requested
 
 
 class RowCounts(msgspec.Struct, frozen=True, array_like=True):
@@ -82,7 +82,7 @@ class RowCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
-    entries: tuple[Entry, ...] = ()  # objects that are on the store, and that nobody knows of yet
+    entries: tuple[Entry, ...] = ()  # objects that are on the store, but not in a commit yet
     rows: int = 0  # in them, and in those of the runs
     size_bytes: int = 0  # of them
     faults: int = 0  # lines that were no rows

@@ -7,7 +7,7 @@
 The record is put again every few seconds from a thread of its own, because a thread that waits for Spark waits in the
 JVM. An error of the store never makes a job fail.
 
-A silent job has no process of its own: Spark calls what begins it and what ends it, wherever and whenever it likes. It
+A silent job has no process of its own: Spark calls what begins it and what ends it, in any process at any time. It
 is recorded at these moments (`begin_silent`, `end_silent`), and nothing is known about it between them.
 """
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 BEAT_S = 5.0
 _LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
 _KEPT_MAX = 1_000  # records on the store
-_LAST_WORD_S = 10.0  # how long the end of a job may wait until it is told
+_LAST_WORD_S = 10.0  # how long the end of a job may wait until it is recorded
 # Errors whose messages are about the store, names or limits. Messages of others may quote a value of a row.
 _TELLABLE = (Retry, Conflict, Gone, NotFound, Corrupt, LimitReached)
 _PATIENCE_S = 5.0
@@ -165,7 +165,7 @@ class JobReporter:
         with self._lock:
             self._record = msgspec.structs.replace(self._record, beat=self._place.clock.wall(), driver_bytes=driver)
             record = self._record
-        with suppress(Exception):  # somebody who may only read can run a query all the same
+        with suppress(Exception):  # a user who may only read can run a query all the same
             asyncio.run(self._place.store.put(path_of(record.id), encode(record)))
 
     def _put_so_far(self) -> int:
@@ -254,7 +254,7 @@ def _add_driver_bytes(place: JobPlace, record: JobRecord) -> JobRecord:
 # --- the jobs of a lake as they are now: what each told last, and which are lost -------------------------------------
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
-SILENT_S = 86_400.0  # of a job that is told of only when it ends
+SILENT_S = 86_400.0  # of a job that is recorded only when it ends
 
 
 async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:

@@ -27,7 +27,7 @@ class ReplaceTest(NamedTuple):
     """The test of the rows that are replaced. It can be pickled."""
 
     text: str  # of the pipe language
-    now: int  # what it means by now, wherever and whenever it is looked at
+    now: int  # the value of `now` in it, at every place and time
 
 
 async def check_test(repository: OpenRepository, head: str, test: ReplaceTest) -> None:

@@ -46,7 +46,7 @@ async def _check_columns(repository: OpenRepository, uri: Uri, place: StoreLocat
     try:
         table = (await table_files(repository, uri, place)).schema
     except NotFound:
-        return  # the first rows say what its columns are
+        return  # the first rows define its columns
     new = next((name for name in schema.names if name not in table.names), None)
     if new is not None:
         raise Invalid(f"{uri} has no column {new!r}", hint="allow it with mergeSchema=true, or leave the column out")

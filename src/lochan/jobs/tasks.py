@@ -67,7 +67,7 @@ def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
     try:
         ship(frame.sparkSession)
         table = number_columns(frame).mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
     return from_table(table)
 
@@ -86,7 +86,7 @@ def run_on_bytes(
     try:
         ship(spark)
         table = frame_of(spark, tasks).mapInArrow(of_partition, "result binary").toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
     found: list[bytes] = table["result"].to_pylist()
     return found
@@ -112,7 +112,7 @@ async def on_spark(
             while not task.done():  # again and again: it may just be about to start the next job
                 tagged.stop()
                 await asyncio.wait([task], timeout=_AGAIN_S)
-            task.exception()  # it was stopped, and what it says of that is nobody's concern
+            task.exception()  # it was stopped, and its error does not matter
             raise
         finally:
             if watch is not None:

@@ -1,7 +1,7 @@
 """Converts an object of a lakeFS to an entry here.
 
     linked   its bytes stay where they are: the entry names the file in the bucket of the lakeFS
-    copied   they come through the server's API, and are compared with the size and the MD5 that it tells
+    copied   they come through the server's API, and are compared with the size and the MD5 that it reports
 
 A file is linked only below the storage namespace of its repository: a server is not trusted if it names other files.
 """

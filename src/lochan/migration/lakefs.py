@@ -37,7 +37,7 @@ COMMIT = "lakefs.commit"  # in that of a commit
 _TAG_BRANCH = "lakefs-migration"  # for commits that only a tag names
 _PIECE = 1_000  # objects that become one table
 NO_COMMIT = ""  # below a first commit: the empty one here
-_STATS = 16  # objects that are asked for by themselves before a whole page is tried
+_STATS = 16  # objects that are requested separately before a whole page is tried
 
 T = TypeVar("T")
 
@@ -158,7 +158,7 @@ class _Migration:
             await hard_reset(self._repository, branch.id, self._here(branch.commit_id), actor=self._actor)
 
     def _there(self, refs: Refs, branch: str) -> str:
-        """Returns the commit there that the branch's head here stands for. Raises Conflict if the branch was changed
+        """Returns the lakeFS commit that the branch's head was made from. Raises Conflict if the branch was changed
         here."""
         found = refs.branch(branch)
         by_id = {id: there for there, id in self._known.items()}

@@ -24,7 +24,7 @@ _TRIES = 4
 _PAUSE_S = 0.5
 _FREE_MAX = 32
 _PIECE = 1 << 20
-_MESSAGE_LENGTH_MAX = 300  # of what a server says, in our own messages
+_MESSAGE_LENGTH_MAX = 300  # of a server's text, in our own messages
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class LakefsServer:
         self._parts = parts
         token = b64encode(f"{keys.access_key}:{keys.secret_key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}", "Accept": "application/json"}
-        self._free: deque[http.client.HTTPConnection] = deque(maxlen=_FREE_MAX)  # whose answer was read whole
+        self._free: deque[http.client.HTTPConnection] = deque(maxlen=_FREE_MAX)  # whose answer was read completely
 
     # --- what there is ---
     async def repositories(self) -> list[ServerRepository]:
@@ -157,7 +157,7 @@ class LakefsServer:
         finally:
             connection.close()
 
-    # --- how it is asked ---
+    # --- requests ---
     async def _pages(self, path: str, kind: type[T], **query: str) -> AsyncIterator[T]:
         after = ""
         while True:

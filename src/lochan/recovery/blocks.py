@@ -138,7 +138,7 @@ async def check_file(store: Store, blocks: pa.Table) -> BlockDamage | None:
     for row in rows:
         address, start, stop = row["address"], row["offset"], row["offset"] + row["size"]
         if not row["sha256"]:
-            continue  # of a linked file, whose hash nobody knows
+            continue  # of a linked file, whose hash is unknown
         for attempt in (1, 2):
             try:
                 digest = await _digest(store, address, start, stop)

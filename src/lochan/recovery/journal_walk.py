@@ -162,7 +162,7 @@ class JournalWalk:
         except NotFound:
             return None
         except Corrupt:
-            return await self._store.get(path)  # its place in the order says which record it should have been
+            return await self._store.get(path)  # its position shows which record it should be
         except FutureFormat:
             raise
 

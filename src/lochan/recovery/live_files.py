@@ -55,7 +55,7 @@ class LiveCheck:
         self._entries = entries
         self.damaged: dict[str, FileDamage] = {}
         self.files: set[str] = set()  # that were looked at
-        self._told: set[str] = set()  # ranges whose entries were handed on; of a base they are not
+        self._told: set[str] = set()  # ranges whose entries were passed on; those of a base are not
         self._bases: BoundedCache[str, EntryRows] = BoundedCache(_BASE_BYTES_MAX)
         self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, where that can be read
         self.refs: dict[str, TreeRef] = {}

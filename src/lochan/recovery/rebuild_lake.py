@@ -49,7 +49,7 @@ class JournalRebuild(NamedTuple):
     name: str  # of the repository; empty: the lake itself
     events: int
     outcomes: dict[str, int]  # how many files: same, same-content, made, differs, lost
-    primary: int  # trees that no event tells how to make
+    primary: int  # trees that cannot be made again from events
     files: tuple[RebuiltFile, ...]  # those that are not the same
 
 

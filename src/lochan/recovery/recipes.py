@@ -27,7 +27,7 @@ from lochan.versioning.revisions.graph import LookUp, merge_bases
 from lochan.versioning.state.refs import Refs
 
 WATCHED = frozenset((Committed.type, Moved.type, Compacted.type))
-_UNTOLD = (Strategy(ASK), Strategy(SOURCE), Strategy(DEST), Strategy(BASE))  # old events do not say which
+_UNTOLD = (Strategy(ASK), Strategy(SOURCE), Strategy(DEST), Strategy(BASE))  # old events do not name one
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):

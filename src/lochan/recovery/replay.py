@@ -134,7 +134,7 @@ class Replay:
         try:
             return [*self._observe(state, event, at)]
         except LochanError:
-            return []  # it names what is not there, and the fold will ignore it
+            return []  # it names something that does not exist, and the fold will ignore it
 
 
 class NotPlain(Exception):

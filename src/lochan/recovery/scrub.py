@@ -1,4 +1,4 @@
-"""Reads data and compares it with its SHA-256, at a set rate, and remembers where it was.
+"""Reads data and compares it with its SHA-256, at a set rate, and records its position.
 
     metadata ─▶ the blocks that are alive, by address ─▶ from where the last step ended, so many bytes
 

@@ -155,7 +155,7 @@ class RemoteFileUpload:
     async def _put_small(self, files: Sequence[UploadFile]) -> int:
         """Puts many files in one request."""
         folder = commonprefix([each.path for each in files]).rpartition("/")[0]  # noqa: RUF071 - up to a slash
-        to = f"{folder}/" if folder else ""  # rights are asked for this folder
+        to = f"{folder}/" if folder else ""  # rights are checked for this folder
         done: UploadResult = await self._ref.upload_archive(
             ArchiveBody(files, len(to), self._progress),
             to,

@@ -299,7 +299,7 @@ class RemotePool(RemoteRepository):
         return await load(self, rows, message, options, branch)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
-        return "duckdb"  # of the server, whatever the size
+        return "duckdb"  # the server's engine, for any size
 
     async def load_files(
         self,

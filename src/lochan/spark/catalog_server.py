@@ -30,7 +30,7 @@ _SUFFIX = ".parquet"
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever else prints must not stand among the answers
+    os.dup2(2, 1)  # other output must not be mixed with the answers
     serve(sys.stdin, answers)
 
 
@@ -125,7 +125,7 @@ class CatalogTables:
         _no_files(request, "made by writing files: lochan.spark.write(frame, 'sales@main/2026/')")
         uri, properties = _uri(request), dict(request["properties"])
         provider = properties.pop("provider", "lochan")
-        if provider not in ("lochan", "parquet"):  # the latter is what Spark says where nobody has said anything
+        if provider not in ("lochan", "parquet"):  # Spark's default is the latter
             raise Refused(
                 f"a table of a lake is of kind lochan, and not {provider}", hint="say USING lochan, or nothing"
             )

@@ -152,7 +152,7 @@ class LochanSource(DataSource):
         return self._parts
 
     def _read_parts(self, commit: str = "", fields: list[str] | None = None) -> SourceParts:
-        check_read(self.options, may_stream=True)  # nothing says yet whether it will
+        check_read(self.options, may_stream=True)  # it is not known yet whether it will
         given = small(self.options)
         with address_in(self.options).connect() as lake:
             return lake.frames.parts(

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever else prints must not stand among the answers
+    os.dup2(2, 1)  # other output must not be mixed with the answers
     serve(sys.stdin, answers)
 
 

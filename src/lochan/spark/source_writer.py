@@ -90,7 +90,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def _write(job: WriteJob, rows: Iterator[pa.RecordBatch]) -> list[bytes]:
     try:
         return [encode_message(message) for message in job.write(rows)]
-    except TaskFailed as failed:  # nobody translates it: Spark shows it as it is
+    except TaskFailed as failed:  # Spark shows it unchanged
         raise failed.__cause__ or failed from None
 
 

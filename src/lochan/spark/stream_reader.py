@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 AVAILABLE_NOW = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 COMMIT = "commit"  # in an offset, stored on disk
-_POLL_S = 0.2  # Spark asks for new rows every 10 ms where no trigger tells it otherwise
+_POLL_S = 0.2  # Spark asks for new rows every 10 ms if there is no trigger
 
 READ_CHANGES = "readChangeFeed"
 _STARTS = ("startingVersion", "startingCommit", "startingTimestamp", "startingAfter")
@@ -124,7 +124,7 @@ class FeedRequest(NamedTuple):
     where: str = ""
     columns: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
-    commit: str = ""  # whose columns the stream has
+    commit: str = ""  # the commit whose columns the stream has
 
     def open(self, lake: Lake) -> PoolFeed:
         verb = partial(lake.frames.feed, self.uri, self.options, where=self.where, commit=self.commit)

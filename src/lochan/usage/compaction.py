@@ -78,7 +78,7 @@ async def _compact_day(store: Store, day: str) -> UsageCompaction:
         try:
             await store.put_if_absent(name, usage.encode_table(merged.table, merged.head))
         except AlreadyExists:
-            continue  # somebody else was quicker, or our own answer was lost: look again
+            continue  # another process was quicker, or our own answer was lost: try again
         fp("usage.compacted")
         await _delete(store, merged.inputs)
         return UsageCompaction(1, len(merged.inputs), len(merged.table), gaps=(*gaps, *merged.gaps))

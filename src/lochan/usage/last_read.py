@@ -1,13 +1,13 @@
 """Finds what was read since a moment, and up to when reads may have gone unnoticed.
 
-"Unread since T" may be said only if every read since T would be in the log. Two ways of knowing that:
+An object is "unread since T" only if every read since T would be in the log. There are two ways to know that:
 
-    server   everybody reads through servers: a span counts only while some server covers it. A stopped server, like
-             rows that were dropped, counts as a read of everything
-    noted    somebody has declared that every reader notes its reads: everything since the declaration counts, except
-             for the gaps that readers have left
+    server   all reads go through servers: a span counts only while some server covers it. A stopped server, like rows
+             that were dropped, counts as a read of everything
+    noted    it was declared that every reader notes its reads: everything since the declaration counts, except for the
+             gaps that readers have left
 
-docs/design/0011-last-read.md says why.
+docs/design/0011-last-read.md explains why.
 """
 
 from __future__ import annotations

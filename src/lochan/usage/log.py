@@ -6,8 +6,8 @@ while the store cannot be reached. Both must be visible afterwards:
     opened ──▶ mark ──▶ rows, mark renewed ──▶ … ──▶ last rows, mark deleted     nothing is missing
                   │
                   └──▶ killed: the mark stays, and grows old                      a gap from its last renewal on
-    rows dropped ──▶ the next file, or a gap file, says so                        a gap for that span
-    `usage.enabled` is off ──▶ a mark that says so, then a gap file               a gap for the whole time
+    rows dropped ──▶ the next file, or a gap file, records it                     a gap for that span
+    `usage.enabled` is off ──▶ a mark that records it, then a gap file            a gap for the whole time
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lochan.usage.row_buffer import RowBuffer
 
 FILE_ROWS: Final = 20_000
 WAITING_ROWS_MAX: Final = 200_000  # some 60 MB at the worst paths
-STRANGERS_MAX: Final = 1_000  # rows of each file, of those who were not let in
+STRANGERS_MAX: Final = 1_000  # rows of each file about requests that were not let in
 OFF = "reads were not noted: usage.enabled is off"
 LOST = "rows were dropped"
 _LATE_US = 1_000_000  # a door hands its rows on within a tenth of a second
@@ -102,7 +102,7 @@ class UsageLog:
     async def close(self) -> None:
         """Writes the rows that are left. The mark is deleted last: without a mark the log counts as complete."""
         await self._rows.close()
-        with suppress(LochanError, OSError):  # the mark stays, and tells that something is missing
+        with suppress(LochanError, OSError):  # the mark stays, and shows that something is missing
             now = self._clock.wall()
             if not self._noted:
                 await self._gap(self._began, now, OFF)

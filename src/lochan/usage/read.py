@@ -28,7 +28,7 @@ _PATIENCE_US = DAY_US  # a silent process counts as reading for so long
 
 class UsageData(NamedTuple):
     rows: pa.Table  # in no order; times are corrected
-    covers: tuple[Cover, ...]  # what they say of themselves, with nothing dropped
+    covers: tuple[Cover, ...]  # as the files have them, without those that dropped rows
     gaps: tuple[Gap, ...]
     first_day: str  # yyyy-mm-dd: days before it were deleted; empty: none were
 
@@ -214,5 +214,5 @@ async def _gap_files(store: Store) -> AsyncIterator[Gap]:
         except LochanError:
             yield Gap(usage.VERSION, "", written - DAY_US, written, f"{stat.path} cannot be read")
             continue
-        behind = max(0, written - found.until)  # the span's end is when it was written, by whatever clock
+        behind = max(0, written - found.until)  # the span's end is when it was written, by any clock
         yield Gap(usage.VERSION, found.process, found.since, found.until + behind, found.why)

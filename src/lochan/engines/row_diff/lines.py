@@ -228,7 +228,7 @@ def _repeat(text: str, count: int) -> pa.Array:
 
 # --- single values ---------------------------------------------------------------------------------------------------
 def one_line(value: Any) -> str:
-    """The text of a value as the exact reader returns it (`pools/json_row.py`)."""
+    """Returns the text of a value as the exact reader returns it (`pools/json_row.py`)."""
     match value:
         case None:
             return "null"
@@ -271,7 +271,7 @@ def quote_text(text: str) -> str:
 
 
 def word(value: float) -> str:
-    """The text of NaN and the infinities, which JSON does not have."""
+    """Returns the text of NaN and the infinities, which JSON does not have."""
     return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

@@ -45,7 +45,7 @@ class RowChange(NamedTuple):
     after: str | None
 
     def record(self) -> dict[str, Any]:
-        """The change with its rows as values."""
+        """Returns the change with its rows as values."""
         values = {name: _value(text) for name, text in zip(self._fields[2:], self[2:], strict=True)}
         return {"change": self.change, "times": self.times, **values}
 
@@ -99,7 +99,7 @@ class RowDiff(ArrowForms):
         return pa.RecordBatchReader.from_batches(SCHEMA, (batch.cast(SCHEMA) for batch in self.batches()))
 
     def record(self) -> dict[str, Any]:
-        """The counts and the sample, for JSON."""
+        """Returns the counts and the sample, for JSON."""
         assert self.read is not None
         return {
             "added": self.added,

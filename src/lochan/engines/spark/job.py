@@ -70,7 +70,7 @@ class Handoff(Generic[T]):
 
 
 _AGAIN_S = 0.5
-STUCK_S = 30.0  # how long tasks of a cancelled query may go on
+STUCK_S = 30.0  # how long tasks of a cancelled query may continue
 
 
 class SparkStatement:
@@ -133,7 +133,7 @@ class SparkStatement:
                 if not self._rows.put(wave):
                     break
             self._rows.end()
-        except Exception as error:  # for who waits
+        except Exception as error:  # for the waiting caller
             self._rows.stop(error)
         finally:
             self._ended.set()
@@ -141,7 +141,7 @@ class SparkStatement:
     def _stop(self) -> None:
         """Stops the tasks, more than once, because the statement may just be about to start, or to continue with its
         next part."""
-        with suppress(Exception):  # nobody waits any more
+        with suppress(Exception):  # no caller waits any more
             self._tagged.stop()
             while not self._ended.wait(_AGAIN_S):
                 self._tagged.stop()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lochan.errors import Refused
 
 THRESHOLD_BYTES = 256_000_000
-TASK_MEMORY = "spark.lochan.task.memory"  # the setting of a session that says how much memory a task may use
+TASK_MEMORY = "spark.lochan.task.memory"  # the setting of a session for the memory of one task
 _ANSWER_S = 5.0
 _PORTS = {"spark": 7077, "sc": 15002}
 

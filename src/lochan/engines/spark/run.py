@@ -89,7 +89,7 @@ async def start(
 ) -> SparkRun:
     """Starts a run. Raises Gone if a data object no longer exists, unless `go_on` leaves it out, and Refused if Spark
     does not start, or cannot return the rows that the query means."""
-    render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
+    render(prepared.plan.query, "spark")  # unsupported parts are reported before a JVM is started
     check_reach(lake.files, work, place, lake.place)
     spark = session_at(place, limits)
     views = Views(spark)

@@ -62,7 +62,7 @@ _DEATH_S = 3.0
 _MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
 
 _one = threading.Lock()
-_launched_here = False  # the JVM of this process is ours, and not of somebody whose session we found
+_launched_here = False  # the JVM of this process is ours, and not that of a session we found
 _sessions: dict[SparkKey, SparkSession] = {}
 SparkKey = tuple[str, str]
 
@@ -159,7 +159,7 @@ def _start(place: SparkPlace, limits: Limits) -> SparkSession:
     if place.remote:
         session = _connect(place)
     else:
-        there = SparkSession.getActiveSession()  # somebody's own: we take a session of ours beside it
+        there = SparkSession.getActiveSession()  # the user's own session: ours is made beside it
         beside = there if isinstance(there, SparkSession) else _launch(place, limits)
         session = beside.newSession()
     for name, value in (MEANING | _PARSER_MEMORY).items():
@@ -176,7 +176,7 @@ def _connect(place: SparkPlace) -> SparkSession:
     except ImportError as error:
         hint = "pip install 'lochan[connect]'"
         raise Refused(f"Spark Connect needs more packages: {error}", hint=hint) from error
-    except Exception as error:  # whatever comes over the wire
+    except Exception as error:  # any error of the connection
         first = str(error).strip().partition("\n")[0]
         raise Refused(f"the Spark Connect server at {place.remote} is of no use: {first}") from error
 
@@ -204,7 +204,7 @@ def _launch(place: SparkPlace, limits: Limits) -> SparkSession:
             made = builder.getOrCreate()
             _launched_here = True
             return made
-        except Exception as error:  # whatever a JVM comes up with
+        except Exception as error:  # any error of the JVM
             if "UnsupportedClassVersionError" in jvm_output(output):
                 hint = "install Java 17, or set JAVA_HOME to one"
                 raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error

@@ -34,7 +34,7 @@ class EqualMessage(msgspec.Struct, frozen=True, array_like=True):
 
     blocks: int  # all of them
     size_bytes: int
-    equal: bytes  # KNOWN_SCHEMA, as Arrow: those whose bytes another one has too
+    equal: bytes  # KNOWN_SCHEMA, as Arrow: blocks whose bytes exist more than once
 
 
 def block_rows(blocks: pa.Table, bounds: Sequence[str], repository: str) -> pa.RecordBatch:

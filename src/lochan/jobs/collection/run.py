@@ -40,7 +40,7 @@ class CollectJobOptions(NamedTuple):
     engine: str = "auto"
     limits: Limits = STANDARD_LIMITS
     spark: SparkPlace = ANY_SPARK
-    watch: Listener | None = None  # is told how far it is
+    watch: Listener | None = None  # receives the progress
     session: SparkSession | None = None  # that runs already; None: one at `spark`
 
 

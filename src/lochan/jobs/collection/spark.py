@@ -168,7 +168,7 @@ def trees_on_spark(spark: SparkSession, target: CollectionTarget, trees: list[Me
         # A range may also be the base of a patch: of a base only the file is needed, of a range its entries too.
         once = named.groupBy("file", "kind").agg(*firsts, functions.max("live").alias("live"))
         return files_of(once.select(FILE_SCHEMA.names).toArrow())
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
 
 
@@ -182,15 +182,15 @@ def _of_shards(spark: SparkSession, target: CollectionTarget, marks: KnownMarks,
             marking = partial(tasks.mark_files, target, marks.bounds)
             rows = rows.unionByName(frame_of(spark, read).mapInArrow(marking, SPARK_ROWS))
         table = rows.repartitionById(len(marks.bounds) + 1, "shard").mapInArrow(work, "result binary").toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
     found: list[bytes] = table["result"].to_pylist()
     return found
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns how many tasks run at once, as far as the session tells."""
+    """Returns how many tasks run at once, as far as the session reports it."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # a Connect server does not say
+    except Exception:  # a Connect server does not report it
         return int(spark.conf.get("spark.default.parallelism", None) or 8)

@@ -100,7 +100,7 @@ def find_equal(
         known = frame.repartitionById(shards, "shard").mapInArrow(listing, SPARK_ROWS)
         grouped = known.repartitionById(shards, "shard")
         table = grouped.mapInArrow(dedupe_tasks.find_equal, "result binary").toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise error_of(error) from error
     return [msgspec.msgpack.decode(data, type=EqualMessage) for data in table["result"].to_pylist()]
 

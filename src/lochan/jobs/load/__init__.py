@@ -6,11 +6,11 @@ all that the tasks wrote.
 
 The embedded reader reads a split, and the embedded loader makes objects, so a row is the same on every engine.
 
-files         an input, wherever it lies, and whether it is still the same
+files         an input, on a disk or in a store, and whether it is still the same
 survey        a look at the files before they are read: their formats
 sizes         how much work is for one task
 file_splits   parts of files, each for one task, and their rows
-positions     where in a file a row stood
+positions     the position of a row in its file
 key_sample    keys from all over the files
 sample_rows   the rows that a sample is taken from
 reservoir     a random sample of rows whose number is not known

@@ -112,7 +112,7 @@ def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
         yield from batch.column("task").to_pylist()
 
 
-_PARALLEL = 8  # where nobody says
+_PARALLEL = 8  # if it is not known
 _BATCH_BYTES = 32 << 20
 
 
@@ -123,7 +123,7 @@ class LoadContext(NamedTuple):
     listener: Listener | None = None
     tag: str = "lochan-load"
     about: str = "load"
-    wrote: Callable[[int], None] | None = None  # is told how many bytes tasks put to the store
+    wrote: Callable[[int], None] | None = None  # receives how many bytes tasks put to the store
     memory_bytes: int | None = None  # of one task; None: as the session is configured
     job: str = ""  # the id of its record; "": it has none
 

@@ -28,7 +28,7 @@ _BODY_BYTES = 4 << 20  # of one record, about
 _ROW_BYTES = 200  # of a row that is a dict, about
 _TEXT, _PLACE = "text", "place"
 _NONE: Mapping[int, FileSplit] = {}
-_IPC = pa.ipc.IpcWriteOptions()  # else the environment is asked for each record
+_IPC = pa.ipc.IpcWriteOptions()  # otherwise the environment is read for each record
 
 
 class _Record(NamedTuple):

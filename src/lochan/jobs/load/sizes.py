@@ -10,7 +10,7 @@ from lochan.ingest.lines import CHUNK_BYTES
 
 _OBJECTS = 4  # the text of so many bytes, for each byte of an object, is one part: objects are packed
 _PART_BYTES_MAX = 1 << 30
-_PART_BYTES_MIN = 8 << 20  # less is not worth a task: starting one costs PySpark 0.15 s, whatever it does
+_PART_BYTES_MIN = 8 << 20  # less is not worth a task: starting one costs PySpark 0.15 s
 _PARTS_MAX = 8_192
 _SPLIT_BYTES_MIN, _SPLIT_BYTES_MAX = 16 << 20, 128 << 20
 _SPLITS = 20_000  # beyond this many, splits get larger: each has a block for every part in the shuffle

@@ -25,13 +25,13 @@ OFFSETS = "lochan-offsets"  # in a commit's metadata, stored on disk
 Partition = tuple[str, int]  # a topic, and the number of its part
 Offsets = Mapping[Partition, int]  # the next message of each
 _AT_ONCE = 20_000  # messages
-_FIRST_ANSWER_S = 5.0  # how long a broker is waited for: whoever has mistyped its name waits too
+_FIRST_ANSWER_S = 5.0  # how long to wait for a broker: after a typo in its name, too
 _ANSWER_S = 30.0
 _OURS = {
-    "group.id": "lochan",  # asked for, and not used
+    "group.id": "lochan",  # required, but not used
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    "auto.offset.reset": "error",  # to go on elsewhere than where we were is to lose rows, or to have them twice
+    "auto.offset.reset": "error",  # continuing at another offset would lose rows, or repeat them
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
 }

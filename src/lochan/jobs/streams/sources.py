@@ -37,7 +37,7 @@ _FOREVER = "36500d"  # Spark forgets older files, and would leave out those that
 
 class SparkSource(NamedTuple):
     kind: str  # folder, socket, rate
-    name: str  # by which one is told from another, into the same pool
+    name: str  # distinguishes sources into the same pool
     format: str  # of Spark
     options: dict[str, str]
     write: Write | None = None  # None: what Spark hands over are rows

@@ -83,7 +83,7 @@ def _finish(
     failure: Exception | None = None
     try:
         query.awaitTermination()
-    except Exception as error:  # whoever asks the query is told why it ended
+    except Exception as error:  # the query itself reports why it ended
         failure = error
     if batches.target.options.compact != NOWHERE:
         with suppress(Exception):
@@ -128,7 +128,7 @@ async def follow_source(
             await asyncio.to_thread(ship, spark)
             query = await asyncio.to_thread(lambda: batches.start(source.frame(spark)))
             await _wait_for_end(query, batches, stop)
-        except Exception as error:  # whatever a JVM comes up with
+        except Exception as error:  # any error of the JVM
             raise error_of(error) from error
         await asyncio.to_thread(batches.stop, spark)
 

@@ -25,8 +25,8 @@ from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.job_hold import held_if_long
 from lochan.versioning.open_repository import OpenRepository
 
-_PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
-_BATCH_BYTES = 512 << 20  # then it lands, whatever the time
+_PAUSE_S = 0.2  # how long a stop may take
+_BATCH_BYTES = 512 << 20  # then it lands, even before its time is over
 _PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to land
 _log = logging.getLogger("lochan.ingest")
 

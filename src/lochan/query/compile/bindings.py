@@ -21,7 +21,7 @@ from lochan.query.compile.value import Value, map_expressions
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.functions import AGGREGATES
 
-_STEP = 3  # operations within each other, until it is asked how long they have become
+_STEP = 3  # nested operations after which their length is checked
 _NODES = 300  # of a part that is given a column
 _COMPUTED = frozenset("+-*/%")
 

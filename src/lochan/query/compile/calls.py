@@ -97,7 +97,7 @@ def _fails(argument: Sql, made: Sql) -> Sql:
 class Aggregated:
     call: ast.Call
     scope: Scope
-    place: Sql | None  # counts the rows in their order, for those who need it
+    place: Sql | None  # counts the rows in their order, for aggregates that need it
     grouped: bool  # a group has a row at least
 
     @cached_property

@@ -141,7 +141,7 @@ def _slice(e: ast.Slice, scope: Scope) -> Value:
         alts[JSON] = _sliced_text(of.alts[JSON], tuple(ends))
     if NULL in of.alts:
         alts[NULL] = of.alts[NULL]
-    whole = set(of.alts) == set(alts) and JSON not in alts  # such a text may say an object
+    whole = set(of.alts) == set(alts) and JSON not in alts  # such a text may be an object
     return Value(alts, of.nothing if whole else MISSING, of.element)
 
 

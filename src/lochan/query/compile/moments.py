@@ -24,7 +24,7 @@ class Split(NamedTuple):
     """The parts of a string. Each is NULL where the string is of another sort."""
 
     time: Sql
-    rest: Sql  # strings that say no time
+    rest: Sql  # strings that are not times
     original: Sql  # the text of those that do
 
 
@@ -57,7 +57,7 @@ def compare_times(op_: str, left: Value, right: Value) -> Sql:
         return all_of([same, op(exp.EQ, mine, theirs)])
     if op_ == "!=":
         return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
-    near = op(COMPARISONS[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
+    near = op(COMPARISONS[f"{op_[0]}="], one, other)  # redundant, but engines and plans prune by it
     return all_of([near, any_of([op(COMPARISONS[op_[0]], one, other), op(COMPARISONS[op_], mine, theirs)])])
 
 

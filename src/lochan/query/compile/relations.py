@@ -95,7 +95,7 @@ class Scan:
         )
 
 
-PLACE = "place"  # in the meta of what stands for a scan: which of its reads
+PLACE = "place"  # in the meta of a placeholder for a scan: which of its reads
 
 
 class _Read(NamedTuple):

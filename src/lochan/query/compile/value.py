@@ -48,8 +48,8 @@ class Value:
     element: Type | None = None  # of an array; None: it is empty
     record: Record | None = None  # of an object
     format: Format | None = None  # of a time
-    constant: Any = None  # what it is, if the query says so
-    text: Sql | None = None  # a JSON text that says the same, if there is one
+    constant: Any = None  # its value, if the query has it as a literal
+    text: Sql | None = None  # a JSON text of the same value, if there is one
     shaped: Shaped | None = None  # of a field of a source
     original: Sql | None = None  # of a time: its text, where microseconds do not give it back (`moments.py`)
     exact: Exact | None = None  # of a decimal: NULL where it is none
@@ -153,7 +153,7 @@ class Body:
     made: frozenset[str] = frozenset()
 
 
-# ── values that a query says ─────────────────────────────────────────────────────────────────────────────────────────
+# ── literals ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 GONE = Value({}, MISSING)
 NOTHING = Value({NULL: TRUE}, constant=None)
@@ -308,7 +308,7 @@ def errors_as_null(value: Value) -> Value:
 
 
 class Alternates(Mapping[str, Sql]):
-    """Alternates of which some are made only when they are needed. Most queries never use the error of a sum, and the
+    """Alternates, some of which are made only when they are needed. Most queries never use the error of a sum, and the
     SQL of that error is longer than the sum."""
 
     def __init__(self, made: Mapping[str, Sql], later: Mapping[str, Callable[[], Sql]]) -> None:

@@ -4,9 +4,10 @@ they return the same; nothing is rounded.
     number_key      a text that orders as the numbers do, whatever they are: see `numbers.py` in `query/compile`
     number_text     back from it: the shortest way to write that number
     whole_int       what is before the point, of 64 bits; NULL: it has more
-    exact_float     the double whose shortest text says the same number; NULL: there is none
+    exact_float     the double whose shortest text is the same number; NULL: there is none
     json_merged     the fields of several JSON objects as one: the last of a name wins, in the place of the first.
-                    Options: ("gone", names), and behind the texts a test for each that tells where it goes;
+                    Options: ("gone", names), with a test for each name after the texts: where it holds, the
+                    field is removed;
                     ("renamed", a name, a new one)
     json_exact      what is at a path of a JSON text, with all digits of its numbers; likewise json_exact_items
     json_checked    a JSON text as the engine writes it, with all digits of its numbers; NULL: it is none
@@ -37,7 +38,7 @@ from lochan.query.dialects.shared_texts import json_merged, merged_parts
 
 WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
-REFUSAL = "lochan refuses: "  # begins what an engine is made to say; `refusal` finds it again
+REFUSAL = "lochan refuses: "  # begins the message of an error that the query raises; `refusal` finds it
 _DIGITS, _TURNED = "0123456789", "9876543210"
 
 
@@ -308,7 +309,7 @@ _TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+'
 _NUMBER = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?\z"
 _DOUBLE_DIGITS = 15  # every number of so many is the double nearest to it
 _MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: one that is not may be in it
-_MARK = "\ue000lochan-number:"  # what begins with it is nobody's string
+_MARK = "\ue000lochan-number:"  # no real string begins with it
 _LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
 _BEHIND = (  # the digits behind the point, and zeros behind those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "

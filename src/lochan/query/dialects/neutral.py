@@ -114,7 +114,7 @@ def slice_ends(start: int | None, stop: int | None, length: str) -> tuple[str, s
 # ── what the engines call differently ────────────────────────────────────────────────────────────────────────────────
 
 
-_SHORT = 80  # letters: what is shorter is written again wherever it is needed
+_SHORT = 80  # letters; shorter values are repeated where they are needed
 
 Text = Callable[[str], str]
 
@@ -148,7 +148,7 @@ class Words(NamedTuple):
     # numbers, times, addresses
     divided: Callable[[str, int], str]  # towards zero
     float_text: Text
-    shortest: Text  # of a float: the fewest digits that say which it is, in any notation
+    shortest: Text  # of a float: the fewest digits that identify it, in any notation
     micros: str  # the function that counts the microseconds of a time
     time_text: Text
     ipv4_digits: Text

@@ -26,7 +26,7 @@ class FieldOrder:
 @dataclass(frozen=True)
 class TimeFormat:
     constant: str = ""
-    column: str = ""  # its number tells which format, where there are several
+    column: str = ""  # its numbers stand for formats, if there are several
     by_number: Mapping[int, str] = field(default_factory=dict)
     original: str = ""  # a column of texts: where it is not NULL, that is how the time is written
 

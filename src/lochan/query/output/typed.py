@@ -4,7 +4,7 @@ one kind                     its own type; objects are structs, arrays lists, du
 decimals                     DECIMAL(38, s), where one holds them all; else text
 ints and floats              double; an int that no double is, is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
-times with their texts       the same: a text may say more than microseconds
+times with their texts       the same: a text may be more exact than microseconds
 missing                      null
 """
 

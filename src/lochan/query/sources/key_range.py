@@ -52,7 +52,7 @@ def convert_range(range: KeyRange, kinds: Iterable[str], settings: PoolSettings)
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
     there = {PLACES[kind] for kind in kinds if kind in PLACES}
     if path in settings.times and there <= {PLACES[TIME], PLACES[STRING]}:
-        there = {PLACES[TIME]}  # its strings that say times are times
+        there = {PLACES[TIME]}  # its strings that are times
     if len(there) != 1 or there == {PLACES[JSON]}:  # no literal is an object or a list
         return _rising(range)
     (place,) = there

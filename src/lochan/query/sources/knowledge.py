@@ -22,7 +22,7 @@ class Knowledge:
         self._known: dict[Path, Sequence[LeafInfo]] = {}
         self._elements: dict[Path, Type] = {}
         self._decimals: dict[Path, Digits | None] = {}
-        self._texts: set[Path] = set()  # whose lists are given as text, since no one type holds them all
+        self._texts: set[Path] = set()  # paths whose lists are read as text, since no single type holds them all
 
     def renumbered(self, form: Form) -> Mapping[int, int]:
         """Returns the numbers of shapes in the objects of this form that stand for another shape elsewhere."""

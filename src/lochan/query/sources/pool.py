@@ -25,7 +25,7 @@ from lochan.query.sources.object_selection import Choice
 from lochan.query.sources.scans import FileScan, ScanGroup, ScanPart, Scans, group_parts
 from lochan.query.sources.sql_bounds import of_sql
 
-PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other
+PRESORTED = "presorted"  # marks an order that rows have already if the files are read one after the other
 
 
 class PoolSource:

@@ -107,7 +107,7 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
     itself."""
     child: exp.Expr = table
     node = table.parent
-    passed: exp.Expr | None = None  # the query whose WITH we come from
+    passed: exp.Expr | None = None  # the query of the WITH that the table is in
     while node is not None:
         named: Sequence[exp.CTE] = ()
         if isinstance(node, exp.With):

@@ -85,7 +85,7 @@ def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
 
 
 def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
-    """The place of a table's name with dashes in the original text, if that is the mistake."""
+    """Returns the place of a table's name with dashes in the original text, if that is the mistake."""
     start, stop = text.written_places(*_error_span(text, error))
     for found in _DASHED.finditer(text.written):
         if found.start() <= start and stop <= found.end():

@@ -67,7 +67,7 @@ class SqlScope:
     outer: SqlScope | None = None
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
-    by_value: bool = False  # rows are told apart by their columns, so the same number or moment has the same text
+    by_value: bool = False  # rows are compared by their columns, so the same number or moment has the same text
     aliases: frozenset[str] = frozenset()  # all names that the select list gives
     groups: bool = False  # it is of groups: a name of the select list that is a field too can only be refused here
     aggregates: bool = False  # whether one may be called here

@@ -67,7 +67,7 @@ def _what_follows(cursor: Cursor, stop: int) -> Callable[[str], bool]:
     """Returns a test of whether the text after the word could belong to an operator of a given name."""
     text = cursor.text
     if stop < len(text) and not text[stop].isspace() and text[stop] not in "|)":
-        return lambda name: False  # a call, or a word that goes on
+        return lambda name: False  # a call, or a longer word
     try:
         token = token_at(text, after_blanks(text, stop))
     except QueryError:

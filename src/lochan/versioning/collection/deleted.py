@@ -243,8 +243,8 @@ async def _close(lake: CollectedLake, about: DeletedRepository, actor: Actor) ->
 
 
 async def _check_closed(lake: CollectedLake, about: DeletedRepository, closed: int) -> None:
-    """The first tripwire: by the rules a deleted repository is never open again, so an open one raises Corrupt. Raises
-    Refused if it was restored since this began."""
+    """Raises Corrupt if the repository's journal is open. This is the first tripwire: by the rules a deleted repository
+    is never open again. Raises Refused if it was restored since this began."""
     if not closed:
         return
     repository = await open_deleted(lake, about)

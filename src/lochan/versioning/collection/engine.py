@@ -94,7 +94,7 @@ async def collect_span(
     writer = PartWriter(store, look.repository, look.marked)
     async for table in list_files(store, look.repository, span):
         files += len(table)
-        progress.tell(LISTED, files, files + 1)  # nobody knows how many there are
+        progress.tell(LISTED, files, files + 1)  # the total is not known
         size += pc.sum(table["size"]).as_py() or 0
         dead = explain_reasons(marks.dead(look.candidates(table)), evidence)
         if len(dead):

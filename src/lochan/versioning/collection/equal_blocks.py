@@ -28,9 +28,9 @@ class EqualBlocks(NamedTuple):
     read_at: int
     names: AliasNames
     aliases: Aliases
-    blocks: int  # in files of the repository, wherever entries name them from
+    blocks: int  # in files of the repository, named by any entries
     bytes: int
-    equal: pa.Table  # KNOWN_SCHEMA: those whose bytes another one has too
+    equal: pa.Table  # KNOWN_SCHEMA: blocks whose bytes exist more than once
 
     def at(self, aliases: pa.Table) -> list[Block]:
         """Returns the distinct blocks that these aliases lead to."""

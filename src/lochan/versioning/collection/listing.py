@@ -69,7 +69,7 @@ async def list_files(store: Store, repository: str, span: ListingSpan = EVERYTHI
 
 
 async def list_all(store: Store, repository: str) -> pa.Table:
-    """Returns the same as one table."""
+    """Returns the whole listing as one table."""
     return pa.concat_tables([PLAN_SCHEMA.empty_table(), *[table async for table in list_files(store, repository)]])
 
 

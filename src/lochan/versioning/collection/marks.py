@@ -42,8 +42,8 @@ class CollectionLook(NamedTuple):
     marked: int  # the number of the state
     roots: Roots
     aliases: AliasNames
-    expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which only tell reasons
-    journal: JournalNames = NOT_READ  # what its newest records have named, which only tells reasons
+    expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which are used only for reasons
+    journal: JournalNames = NOT_READ  # what its newest records have named, which is used only for reasons
     until: int | None = None  # microseconds by the store's clock: what was written later is no candidate
 
     @property

@@ -28,7 +28,7 @@ from lochan.versioning.collection.store_clock import age_of, hours, store_time
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 
-_EXPIRED_MAX = 2_000  # commits, the newest, whose trees are asked for reasons
+_EXPIRED_MAX = 2_000  # the newest commits, whose trees are read for reasons
 _DAY_S = 86_400.0
 NEVER = 1 << 62
 
@@ -140,7 +140,8 @@ class _Beginning:
         self.look = before
 
     def decide(self, refs: Refs) -> Sequence[Event]:
-        """May be called with states that are never appended; the last call is for the one that is."""
+        """Returns the event, and records what the state names. It may be called with states that are never appended;
+        the last call is for the one that is."""
         roots, since = self._before.roots, self._scan.peek(refs)
         self.look = self._before._replace(
             roots=Roots(

@@ -20,7 +20,7 @@ STAGED = "staged"  # an event named it and no commit had it: it was overwritten 
 UNNAMED = "unnamed"  # no event ever named it: its writer has died, or was refused
 UNCOMMITTED = "uncommitted"  # no commit had it, and the records that may have named it were not read
 WORKSPACE = "workspace"  # a file of a workspace that is closed, and that no commit names
-METADATA = "metadata"  # a run, range or metarange that others have replaced, or whose commit did not land
+METADATA = "metadata"  # a run, range or metarange that was replaced, or whose commit did not land
 DELETED = "deleted"  # a file of a repository that was deleted
 UNKNOWN = ""  # in old lists
 MEANINGS = {
@@ -37,7 +37,7 @@ MEANINGS = {
 
 _NOTHING = pa.array([], pa.string())
 DEPTH = 2  # folders of a logical path
-OTHERS = "…"  # stands for all prefixes that are not told
+OTHERS = "…"  # all prefixes that are not listed
 TOTALS_MAX = 10_000
 _ALONE = 10_000  # rows, up to which starting threads takes longer than the work
 _FOLDER = rf"^((?:[^/]*/){{1,{DEPTH}}})"

@@ -39,8 +39,8 @@ class Expirable(NamedTuple):
     commits: tuple[str, ...] = ()
     branches: tuple[tuple[str, int], ...] = ()  # deleted ones: name and incarnation
     tokens: tuple[str, ...] = ()  # for addresses that a client may no longer write to
-    uploads: tuple[str, ...] = ()  # in parts, that nobody has continued
-    workspaces: tuple[str, ...] = ()  # that nobody has touched
+    uploads: tuple[str, ...] = ()  # multipart uploads that were not continued
+    workspaces: tuple[str, ...] = ()  # not touched for so long
     stashes: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ async def expire(repository: OpenRepository, *, actor: Actor) -> Expirable:
     the event is refused, and the next round takes account of it. Raises Refused."""
     found = await find_expirable(repository)
     for upload in found.uploads:
-        with suppress(NotFound):  # somebody was quicker
+        with suppress(NotFound):  # it is gone already
             await repository.submit(actor, UploadAborted(upload))
     for workspace in found.workspaces:
         with suppress(NotFound, Refused):

@@ -68,7 +68,7 @@ async def check_next(repository: OpenRepository, lake: str, limits: CollectionLi
 async def read_plan(repository: OpenRepository, refs: Refs, lake: str) -> PlanHead:
     """Returns the head of the list of the plan that is under way. Raises Refused if there is none, and Corrupt for a
     list that is damaged or gone."""
-    file = refs.collection.list_of(refs.collection.running)  # before the next await: refs go on
+    file = refs.collection.list_of(refs.collection.running)  # before the next await, because refs keep changing
     if not file:
         raise Refused("no plan is under way", hint="`lochan gc plan REPO` makes one")
     try:

@@ -24,7 +24,7 @@ async def take_default_rules(
     found = in_force(before, default, fits)
     if found.default == (0 if before is None else before.default):
         return found
-    with suppress(Refused):  # somebody has set rules of its own meanwhile
+    with suppress(Refused):  # rules of its own were set meanwhile
         await repository.submit(actor, await _with_dates(repository, found))
     return repository.folded().collection.retention
 

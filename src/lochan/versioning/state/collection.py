@@ -50,7 +50,7 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     branch: str
     path: str
     expires: int
-    opened: int = 0  # microseconds since 1970, by the clock of whoever opened it; 0: unknown
+    opened: int = 0  # microseconds since 1970, by the clock of the process that opened it; 0: unknown
 
 
 class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):

@@ -18,7 +18,7 @@ class DamageCount(msgspec.Struct, frozen=True, array_like=True):
 
     repository: str  # its id
     files: int  # that are damaged
-    number: int  # of the record that said so
+    number: int  # of the record that reported it
     time: int  # microseconds since 1970
 
 

@@ -21,7 +21,7 @@ from lochan.versioning.state.retention_checks import check_retention
 
 _ON = "on"
 
-Fits = Callable[[DropRule], bool]  # whether a rule says anything of a repository
+Fits = Callable[[DropRule], bool]  # whether a rule can apply to a repository
 
 
 class DefaultRules(msgspec.Struct, frozen=True, array_like=True):

@@ -42,7 +42,7 @@ def rules_unmet(id: str, reasons: list[str]) -> RulesUnmet:
 
 def _check_source(refs: RefsState, event: Moved, source: BranchState) -> None:
     """Checks that the head of the source is merged, as its reviewers saw it. No strategy may have decided conflicts."""
-    if not event.commits:  # the target goes on to the source's own commits
+    if not event.commits:  # the target moves to the source's own commits
         joined = event.target
         if not _follows(refs, event.source, event.target):
             raise Invalid(f"the head of {source.name!r} does not follow from that of {event.branch!r}")

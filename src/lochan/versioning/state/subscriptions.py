@@ -26,8 +26,8 @@ class SubscriptionState(msgspec.Struct, frozen=True, array_like=True):
     filter: EventFilter
     note: str
     time: int  # microseconds since 1970
-    by: str  # who created it
-    redelivery: int = 0  # the record that last asked for dead letters
+    by: str  # the user who created it
+    redelivery: int = 0  # the record that last requested dead letters
 
 
 class Subscriptions(FoldTables, StatePart):

@@ -84,7 +84,7 @@ class WorkspaceState(msgspec.Struct, frozen=True):
     note: str = ""
     layers: Layers = EMPTY
     added: tuple[str, ...] = ()  # patterns
-    sealed: bool = False  # its last event says that a commit is looking at its folder
+    sealed: bool = False  # its last event shows that a commit is reading its folder
     hidden: HiddenFiles = NO_FILES
 
     @property

@@ -63,7 +63,7 @@ def _by_tasks(
         ship(spark)
         frame = spark.createDataFrame(table).repartitionById(lots, "lot")
         found = frame.mapInArrow(partial(_schemas, place.for_others(), opened), _SPARK_SCHEMA).toArrow()
-    except Exception as error:  # whatever a JVM comes up with
+    except Exception as error:  # any error of the JVM
         raise explain_error(error, STANDARD) from error
     made: dict[int, FileSchema] = {}
     for row in found.to_pylist():

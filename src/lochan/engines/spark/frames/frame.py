@@ -54,7 +54,7 @@ class PoolFrame:
 
     place: StoreLocation
     plan: ReadPlan
-    metadata: bool = False  # with columns that tell of each row where it is from
+    metadata: bool = False  # with columns for the place of each row
 
     @property
     def commit(self) -> str:

@@ -1,7 +1,8 @@
 """The commit that a frame was read at. The frame carries it, so that an overwrite can find what has come since:
 
-in the metadata of its columns    which go with a column wherever it goes as it is, and to the data source's writer
-in its plan                       by the name of the view that it was read by, whatever was made of the rows
+in the metadata of its columns    which stays with a column that is passed on unchanged, and reaches the data source's
+                                  writer
+in its plan                       as the name of the view that it was read by, in spite of any operations on the rows
 """
 
 from __future__ import annotations

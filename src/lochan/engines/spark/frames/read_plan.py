@@ -49,7 +49,7 @@ class ReadPlan:
     scans: Scans
     origin: Origin
     wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
-    origins: tuple[str, ...] = ()  # columns that say where a row comes from
+    origins: tuple[str, ...] = ()  # columns with the place that a row comes from
 
     @property
     def names(self) -> list[str]:

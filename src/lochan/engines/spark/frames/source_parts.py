@@ -59,7 +59,7 @@ class PoolParts:
     wide: frozenset[tuple[str, ...]]  # fields that are decimals
     schema: StructType
     parts: Sequence[PoolPart]
-    origins: tuple[str, ...] = ()  # columns that say where a row comes from
+    origins: tuple[str, ...] = ()  # columns with the place that a row comes from
 
     def read(self, part: PoolPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a part, on an executor. Raises Invalid for columns that do not fit the schema, or Gone."""
@@ -128,7 +128,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
     """Yields the parts. Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
-    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # of one object each, if rows are to say which
+    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # one object in each part, if rows show it
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:

@@ -2,7 +2,7 @@
 
 yield a, b      a row for each number in [0, 1]; it is a where the number is 0, b where it is 1
 over a, b       a row for each element of one list: the elements of a, then those of b. Where these are of several
-                types, or a may be no array, an element is a struct that tells whose it is:
+                types, or a may be no array, an element is a struct with the number of its value:
                 {at: 0, e0: an element of a} {at: 1, e1: one of b} {at: 2: a itself, which is no array}
 """
 

@@ -28,7 +28,7 @@ AUDIT_FIELDS = (
     *("time", "user", "client", "source", "action", "repository", "ref", "path", "about"),
     *("outcome", "bytes", "status"),
 )
-_BY_REQUEST = frozenset(("s3", "rest", "mcp", "api"))  # whose changes are requests to a server
+_BY_REQUEST = frozenset(("s3", "rest", "mcp", "api"))  # clients whose changes are requests to a server
 _DENIED = (401, 403)
 _FAILED = 400
 _FIRST_RECORDS = 1_024

@@ -126,7 +126,7 @@ def _action(before: str | None, after: str | None, events: list[EventLine], name
 
 
 async def state_at(journal: Journal, parts: tuple[type[StatePart], ...], time: int) -> State:
-    """Returns the state after every record up to the first one with a later time. Clocks differ, so the records' own
+    """Returns the state after every record before the first one with a later time. Clocks differ, so the records' own
     order counts."""
     state = Schema(*parts).empty(journal.journal)
     async for sealed in journal.records():

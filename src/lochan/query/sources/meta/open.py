@@ -30,7 +30,7 @@ _OF_NO_COMMIT = (
     *("branches", "tags", "branchlog", "journal", "settings", "indexrules"),
     *("plans", "planned", "unreferenced"),
 )
-_OF_NOW = ("plans", "planned", "unreferenced")  # of which there is no earlier state to be shown
+_OF_NOW = ("plans", "planned", "unreferenced")  # these have no earlier state
 _RULE_FIELDS = ("name", "kind", "field")
 _INDEX_FIELDS = ("id", "rule", "object", "size")
 
@@ -98,8 +98,8 @@ async def _visible_rows(found: MetaRows, repository: OpenRepository, ref: str, p
 
 
 def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
-    """Returns a function that tells for paths whether they may be read, or None if all may. A pool's objects have no
-    paths of their own, and are read as a whole."""
+    """Returns a function that finds which paths may be read, or None if all may. A pool's objects have no paths of
+    their own, and are read as a whole."""
     if permits is EVERYTHING:
         return None
     if repository.repository.kind == POOL:
