@@ -113,6 +113,7 @@ main()
 """
 
 
+@pytest.mark.full
 def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) -> None:
     """Executors read it by themselves: nothing is copied to the machine that asks."""
     url = f"s3://{store.bucket('on-a-cluster')}/a lake"

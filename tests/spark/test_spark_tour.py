@@ -6,6 +6,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from docs.tour import ROOT, commands
 from tests.spark.cluster import cluster
 
@@ -23,6 +25,8 @@ ANSWERS = {
 }
 
 
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
 def test_the_page_works_as_printed(tmp_path: Path) -> None:
     pyspark = find_spec("pyspark")
     assert pyspark is not None and pyspark.origin is not None
