@@ -8,8 +8,8 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """An item weighs 1 unless its weight is given. With `keep_newest`, the newest item stays, however heavy it is;
-    otherwise an item that is heavier than the bound is not kept at all. Not for several threads."""
+    """A cache, not for several threads. An item weighs 1 unless its weight is given. With `keep_newest`, the newest
+    item stays, however heavy it is; otherwise an item that is heavier than the bound is not kept at all."""
 
     def __init__(self, weight_max: int, *, keep_newest: bool = False) -> None:
         self._items: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -21,7 +21,7 @@ class BoundedCache(Generic[K, V]):
         return len(self._items)
 
     def get(self, key: K) -> V | None:
-        """Counts as a use."""
+        """Returns the item, or None. This counts as a use."""
         found = self._items.get(key)
         if found is None:
             return None
@@ -29,11 +29,11 @@ class BoundedCache(Generic[K, V]):
         return found[0]
 
     def keys(self) -> list[K]:
-        """The one used longest ago first."""
+        """Returns the keys, the least recently used first."""
         return list(self._items)
 
     def put(self, key: K, item: V, weight: int = 1) -> V:
-        """Replaces the item, and drops those that were used longest ago until the rest is light enough."""
+        """Adds or replaces the item, and drops the least recently used items until the rest is light enough."""
         self.drop(key)
         self._items[key] = item, weight
         self.weight += weight
@@ -42,7 +42,7 @@ class BoundedCache(Generic[K, V]):
         return item
 
     def drop(self, key: K) -> None:
-        """No error if it is absent."""
+        """Removes the item, if it is there."""
         found = self._items.pop(key, None)
         if found is not None:
             self.weight -= found[1]

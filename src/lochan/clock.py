@@ -10,10 +10,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     def wall(self) -> int:
-        """Microseconds since 1970, UTC. May jump in either direction."""
+        """Returns microseconds since 1970, UTC. They may jump in either direction."""
 
     def boot(self) -> float:
-        """Seconds since some fixed moment. Never jumps, and counts suspended time too."""
+        """Returns seconds since some fixed moment. They never jump, and include the time in which the machine is
+        suspended."""
 
     async def sleep(self, seconds: float) -> None: ...
 

@@ -16,8 +16,8 @@ _Call = Coroutine[Any, Any, T]
 
 
 async def map_ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width: int) -> AsyncGenerator[R, None]:
-    """The results of `work`, in order, with up to `width` calls under way; fewer at first, because a reader may stop
-    after a page."""
+    """Yields the results of `work`, in order, with up to `width` calls under way. There are fewer at first, because a
+    reader may stop after a page."""
     loop = running_loop() if width > 1 else None
     if loop is None:
         for each in over:
@@ -38,7 +38,7 @@ async def map_ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width:
 
 
 async def map_concurrently(work: Callable[[T], Awaitable[R]], items: Sequence[T], width: int) -> list[R]:
-    """The results in the order of the items. Raises the first error, after all calls have ended."""
+    """Returns the results in the order of the items. Raises the first error, after all calls have ended."""
     import asyncio  # a small query of a local lake never gets here
 
     made: dict[int, R] = {}
@@ -59,8 +59,8 @@ async def map_concurrently(work: Callable[[T], Awaitable[R]], items: Sequence[T]
 
 
 async def read_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
-    """The results of the calls, in order. At most one call is made ahead. A caller that may stop early must close this
-    (`aclosing`), which cancels the call that is under way."""
+    """Yields the results of the calls, in order. At most one call is made ahead. A caller that may stop early must
+    close this generator (`aclosing`), which cancels the call that is under way."""
     ahead: _Call[T] | Task[T] | None = None
     try:
         for call in calls:
@@ -77,7 +77,7 @@ async def read_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
 
 
 async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
-    """The results of two concurrent calls."""
+    """Returns the results of two concurrent calls."""
     loop = running_loop()
     if loop is None:
         return await one, await other
@@ -89,15 +89,15 @@ async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
 
 
 def abandon(tasks: Iterable[Any]) -> None:
-    """Cancels them and ignores their errors: nobody waits for them any more."""
+    """Cancels the tasks and ignores their errors, because nothing waits for them any more."""
     for task in tasks:
         task.cancel()
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def plain(awaitable: Awaitable[R]) -> Coroutine[Any, Any, R]:
-    """A coroutine, which a task needs. A coroutine is returned as it is: inside another one that is cancelled before
-    its first step it would never be awaited, and Python warns about that."""
+    """Returns a coroutine, which a task needs. A coroutine is returned as it is: wrapped in another one that is
+    cancelled before its first step it would never be awaited, and Python warns about that."""
     return awaitable if isinstance(awaitable, Coroutine) else _await(awaitable)
 
 
@@ -106,7 +106,7 @@ async def _await(awaitable: Awaitable[R]) -> R:
 
 
 def _start(call: _Call[T]) -> "_Call[T] | Task[T]":
-    """Without an event loop, the call is made when its result is needed."""
+    """Starts the call. Without an event loop, the call is made when its result is needed."""
     loop = running_loop()
     return loop.create_task(call) if loop is not None else call
 

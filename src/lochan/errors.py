@@ -62,11 +62,12 @@ class LochanError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it is, whatever its class needs to be made. Other processes cannot be asked for the names there are."""
+        """Pickles the error by its attributes, whatever arguments its class needs. `among` is left out, because another
+        process cannot ask for the existing names."""
         return _arrive, (type(self), self.args, {key: each for key, each in vars(self).items() if key != "among"})
 
     def hint_about(self, repository: str) -> str:
-        """The hint, with the repository's name in its commands."""
+        """Returns the hint, with the repository's name in its commands."""
         return _COMMAND.sub(lambda command: _REPO.sub(repository, command[0]), self.hint)
 
     @property
@@ -136,10 +137,11 @@ class Ambiguous(Invalid):
 
 
 class QueryError(Invalid):
-    """`line` and `column` count from 1, `length` in characters; the place may be one behind the last character."""
+    """A query that is wrong at a place in its text. `line` and `column` count from 1, `length` in characters; the place
+    may be one character behind the end of the text."""
 
     def __init__(self, message: str, text: str, span: tuple[int, int], *, hint: str = "") -> None:
-        """`span`: from where up to where, in characters of the query's text."""
+        """`span` is the start and the end of the wrong part, in characters of the query's text."""
         super().__init__(message, hint=hint)
         start = max(0, min(span[0], len(text)))
         self.text = text
@@ -150,7 +152,7 @@ class QueryError(Invalid):
 
     @property
     def place(self) -> str:
-        """The line and carets under the place, ready to print."""
+        """The line, and carets under the place, ready to print."""
         line = self.text.split("\n")[self.line - 1]
         at, length = self.column - 1, max(1, min(self.length, len(line) - self.column + 1))
         cut = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
@@ -184,7 +186,7 @@ class Protected(Refused):
 
 
 class RulesUnmet(Protected):
-    """`reasons`: every rule that is not met, a text each."""
+    """A pull request that may not be merged yet. `reasons` has a text for every rule that is not met."""
 
     def __init__(self, message: str, *, hint: str = "", reasons: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
@@ -254,7 +256,7 @@ class Corrupt(LochanError):
 
 
 def _arrive(kind: type[LochanError], args: tuple[Any, ...], state: dict[str, Any]) -> LochanError:
-    """Of an error that was pickled."""
+    """Makes an error that was pickled."""
     made = kind.__new__(kind, *args)
     made.args = args
     made.__dict__.update(state)
@@ -262,7 +264,7 @@ def _arrive(kind: type[LochanError], args: tuple[Any, ...], state: dict[str, Any
 
 
 def from_os_error(error: OSError) -> LochanError:
-    """The operating system's error as one of ours."""
+    """Returns the error of Lochan that stands for one of the operating system."""
     reason = error.strerror or str(error)
     message = reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -1,8 +1,7 @@
 """Named points at which a test may kill, stop or fail the process. If they are not armed, a failpoint costs one
 comparison.
 
-Only the kill harness arms them, by calling `arm` in the child process. The environment cannot.
-"""
+Only the kill harness arms them, by calling `arm` in the child process. The environment cannot."""
 
 from collections.abc import Callable
 
@@ -10,7 +9,7 @@ _armed: Callable[[str], None] | None = None
 
 
 def fp(name: str) -> None:
-    """The harness may end the process at this step, which is called `name`."""
+    """Marks a step called `name`, at which the harness may end the process."""
     if _armed is not None:
         _armed(name)
 

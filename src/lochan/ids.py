@@ -17,34 +17,34 @@ class Ids:
         self._entropy = entropy
 
     def ksuid(self, wall: int) -> str:
-        """A time-sortable id of 27 letters and digits; `wall` in microseconds."""
+        """Returns a time-sortable id of 27 letters and digits; `wall` is in microseconds."""
         stamp = max(0, min(wall // 1_000_000 - _KSUID_EPOCH_S, 0xFFFF_FFFF))
         return _base62(int.from_bytes(stamp.to_bytes(4, "big") + self._entropy(16), "big"))
 
     def put_id(self) -> bytes:
-        """Sixteen bytes that no other put will ever carry."""
+        """Returns sixteen bytes that no other put will ever carry."""
         return self._entropy(16)
 
     def signing_key(self) -> bytes:
-        """Thirty-two bytes that nobody can guess."""
+        """Returns thirty-two bytes that nobody can guess."""
         return self._entropy(32)
 
     def nonce(self) -> bytes:
-        """Twelve bytes, for one encryption."""
+        """Returns twelve bytes, for one encryption."""
         return self._entropy(12)
 
     def access_key_id(self) -> str:
-        """Twenty upper-case letters and digits."""
+        """Returns twenty upper-case letters and digits."""
         from base64 import b32encode  # few commands make one
 
         return "LKIA" + b32encode(self._entropy(10)).decode()
 
     def access_key_secret(self) -> str:
-        """Forty letters and digits that nobody can guess."""
+        """Returns forty letters and digits that nobody can guess."""
         return _base62(int.from_bytes(self._entropy(30), "big"), _SECRET_LENGTH)
 
     def idempotency_key(self, wall: int) -> str:
-        """A key that begins with the time it was made (rule J8), by which keys are evicted."""
+        """Returns a key that begins with the time at which it was made (rule J8). Keys are evicted by that time."""
         return f"{wall:0{_KEY_TIME_DIGITS}d}-{self._entropy(8).hex()}"
 
     def fraction(self) -> float:
@@ -53,7 +53,7 @@ class Ids:
 
 
 def key_time(key: str) -> int | None:
-    """When an idempotency key of ours was made, in microseconds; None for a foreign key."""
+    """Returns the time at which an idempotency key of ours was made, in microseconds, or None for a foreign key."""
     digits, dash, rest = key.partition("-")
     if len(digits) == _KEY_TIME_DIGITS and digits.isascii() and digits.isdigit() and dash and rest:
         return int(digits)

@@ -20,12 +20,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import IO, Any, BinaryIO, TypeVar
 
 T = TypeVar("T")
-_LOOK_MS = 100  # how often a thread that waits for a pipe looks whether anybody still wants it
+_LOOK_MS = 100  # how often a thread that waits for a pipe checks whether its task still runs
 
 
 class Runtime:
     def __init__(self, opener: Any = None) -> None:
-        """`opener` is what opens the same lake in another process; None: nothing does."""
+        """`opener` is the object with which another process can open the same lake, or None if there is none."""
         import asyncio
 
         self.opener = opener
@@ -38,7 +38,7 @@ class Runtime:
         return self._thread.is_alive()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """An interrupt (Ctrl-C) cancels the work."""
+        """Runs the work on the loop and returns its result. An interrupt (Ctrl-C) cancels the work."""
         import asyncio
 
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -63,7 +63,7 @@ class Runtime:
                 self.wait(close())
 
     def stop(self) -> None:
-        """May be called twice."""
+        """Stops the loop and its thread. Calling it again does nothing."""
         if self.is_running:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -81,7 +81,7 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def running_loop() -> Any:
-    """None if there is no running loop: then nothing can block it, and asyncio is not imported."""
+    """Returns the running loop, or None if there is none: then nothing can block it, and asyncio is not imported."""
     if "asyncio" not in sys.modules:
         return None
     import asyncio
@@ -93,8 +93,9 @@ def running_loop() -> Any:
 
 
 async def read_piece(stream: BinaryIO, size: int) -> bytes:
-    """The next bytes, at most so many; none at the end. Nobody can end a thread that waits for a pipe, and a process
-    waits for its threads. So the loop waits for what can be waited for: a pipe, a socket, a terminal."""
+    """Reads the next bytes, at most `size`, and none at the end. A thread that waits for a pipe cannot be ended, and
+    a process waits for its threads, so the loop itself waits for streams that it can watch: a pipe, a socket, a
+    terminal."""
     import asyncio
 
     read, file = getattr(stream, "read1", None), _pipe_of(stream)
@@ -114,8 +115,8 @@ async def read_piece(stream: BinaryIO, size: int) -> bytes:
 
 
 class PipeReader:
-    """Reads for the task that makes it, if there is one. If that is cancelled or has ended and there is nothing to be
-    read, it raises InterruptedError."""
+    """Reads for the task that makes it, if there is one. If that task is cancelled or has ended and no bytes are ready,
+    reading raises InterruptedError."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -123,7 +124,7 @@ class PipeReader:
         self._task = _running_task()
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes; fewer only at the end."""
+        """Reads `size` bytes, and fewer only at the end."""
         if self._pipe is None or self._task is None:
             return self._stream.read(size)
         pieces: list[bytes] = []
@@ -164,11 +165,12 @@ def _pipe_of(stream: IO[bytes]) -> int | None:
 
 
 class QueueRefused(Exception):
-    """Nobody takes the pieces any more."""
+    """The reader of a queue no longer takes pieces."""
 
 
 class ByteQueue:
-    """Made on the loop that takes from it. At most so many pieces are `ahead`: one is sent while another is made."""
+    """A queue of bytes from a thread to a loop. It must be made on the loop that takes from it. At most `ahead` pieces
+    wait in it: one is sent while another is made."""
 
     def __init__(self, ahead: int = 2) -> None:
         import asyncio
@@ -179,7 +181,7 @@ class ByteQueue:
         self._unwanted = False
 
     def put(self, piece: bytes) -> None:
-        """On the thread. Raises QueueRefused."""
+        """Adds a piece, on the thread. Raises QueueRefused."""
         self._room.acquire()
         if self._unwanted:
             self._room.release()
@@ -187,11 +189,11 @@ class ByteQueue:
         self._tell(piece)
 
     def end(self) -> None:
-        """On the thread, once; also after a failure."""
+        """Marks the end, on the thread. It is called once, also after a failure."""
         self._tell(None)
 
     async def take(self) -> bytes | None:
-        """The next piece; None at the end, and from then on."""
+        """Returns the next piece, or None at the end and from then on."""
         piece = await self._made.get()
         if piece is None:
             self._made.put_nowait(None)
@@ -200,12 +202,12 @@ class ByteQueue:
         return piece
 
     def refuse(self) -> None:
-        """From any thread: the next `put` raises QueueRefused."""
+        """Makes the next `put` raise QueueRefused. Any thread may call it."""
         self._unwanted = True
         self._room.release()
 
     def drop(self) -> None:
-        """Drops what nobody has taken, once it has ended. On the loop."""
+        """Drops the pieces that were not taken, once the queue has ended. It is called on the loop."""
         while not self._made.empty():
             self._made.get_nowait()
         self._made.put_nowait(None)

@@ -1,10 +1,9 @@
-"""What a process has read of a lake before, for the next time that it opens it: the folded states of journals, lists of
-ranges, and open ranges and runs. The companion of the command line keeps it and forks; nobody else has any.
+"""What a process keeps of a lake that it has read, for the next time that it opens it: the folded states of journals,
+lists of ranges, and open ranges and runs. Only the companion of the command line keeps it; it forks to run commands.
 
 It saves work and is never evidence. A state is a checkpoint in memory (rule J7): it is used only if its last record is
-in the journal still (`Journal.open`), and the records after it are folded as always. The rest are immutable files under
-names that are never used again.
-"""
+still in the journal (`Journal.open`), and the records after it are folded as always. The rest are immutable files under
+names that are never used again."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _RUNS_BYTES_MAX = 96 << 20
 
 
 class WarmStates(dict[str, "State"]):
-    """By journal. `asked` are those that somebody has opened."""
+    """The states by journal. `asked` has the journals that were opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +47,7 @@ class WarmStates(dict[str, "State"]):
         self._opened[journal] = opened
 
     def have_moved(self) -> bool:
-        """Whether some journal was read further than was known of it."""
+        """Returns whether any journal was read further than its warm state."""
         return any(each.tail.state.digest != self._taken.get(name) for name, each in self._opened.items())
 
     def settle(self) -> None:
@@ -57,8 +56,8 @@ class WarmStates(dict[str, "State"]):
 
 
 class WarmLake:
-    """`states` are by journal; each is taken by the first who opens it, since two must not fold into one. The others
-    are by the path of the file."""
+    """The warm states of one lake. `states` are by journal; each is taken by the first that opens the journal, since
+    two must not fold into one. The others are by the path of the file."""
 
     def __init__(self) -> None:
         self.states = WarmStates()
@@ -77,7 +76,7 @@ class WarmLake:
         return self._runs
 
     def has_news(self) -> bool:
-        """Whether anything was read since `settle` that was not known then."""
+        """Returns whether anything new was read since `settle`."""
         return self.states.have_moved() or not self._files() <= self._settled
 
     def settle(self) -> None:
@@ -90,7 +89,8 @@ class WarmLake:
 
 
 class WarmLakes:
-    """By URL and id: where a lake was deleted and another one made, nothing is known of it."""
+    """Warm states by URL and id of the lake: if a lake was deleted and another one made in its place, the new one has
+    no warm state."""
 
     def __init__(self) -> None:
         self._lakes: BoundedCache[tuple[str, str], WarmLake] = BoundedCache(_LAKES_MAX)
@@ -106,7 +106,7 @@ class WarmLakes:
         return self._lakes.get(key) or self._lakes.put(key, WarmLake())
 
     def settle(self) -> None:
-        """What is known now is no news."""
+        """Marks everything that is kept now as not new."""
         self.used.clear()
         for key in self._lakes.keys():  # noqa: SIM118
             lake = self._lakes.get(key)
