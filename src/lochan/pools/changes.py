@@ -1,10 +1,10 @@
-"""What each commit of a pool changed against its first parent: objects that came, and objects that went.
+"""The changes of each commit of a pool against its first parent: objects that were added, and objects that were
+removed.
 
-came alone       their rows are new; so is what a merge brings to the branch that it goes to
-went alone       their rows are gone
-both             the rows were written anew: nobody knows from the objects which of them are other rows
-a compaction     both, and its commit says that the rows are the same (`SAME_ROWS`)
-"""
+    only added       their rows are new; so are rows that a merge brings to the branch that it goes to
+    only removed     their rows are gone
+    both             the rows were rewritten: the objects do not tell which of them are other rows
+    a compaction     both, and its commit states that the rows are the same (`SAME_ROWS`)"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CommitChange(NamedTuple):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it says so, of this very parent, and nothing speaks against it."""
+        """Whether the commit states that it keeps the rows of this very parent, and the numbers of rows agree."""
         marked = self.commit.metadata.get(SAME_ROWS) in self.commit.parents[:1]
         return marked and row_count(self.removed) == row_count(self.added)
 
@@ -62,7 +62,7 @@ class LeftLine(Refused):
 
 
 def line(look_up: LookUp, start: str, end: str) -> list[str]:
-    """The commits after `start` up to `end`, oldest first, by first parents. Raises LeftLine."""
+    """Returns the commits after `start` up to `end`, oldest first, by first parents. Raises LeftLine."""
     lowest = look_up(start).generation
     found: list[str] = []
     at = end
@@ -76,7 +76,7 @@ def line(look_up: LookUp, start: str, end: str) -> list[str]:
 
 
 async def change_of(repository: OpenRepository, id: str) -> CommitChange:
-    """Raises Gone if the commit or its parent has expired."""
+    """Returns the changes of a commit. Raises Gone if the commit or its parent has expired."""
     refs = repository.folded()
     commit = refs.recorded(id)
     if not commit.parents or commit.tree == refs.recorded(commit.parents[0]).tree:  # a first commit is empty
@@ -96,7 +96,7 @@ async def change_of(repository: OpenRepository, id: str) -> CommitChange:
 
 
 def _other_bytes(each: Difference) -> bool:
-    """Not where only a note in the metadata differs."""
+    """Returns False if only a note in the metadata differs."""
     if each.left is None or each.right is None:
         return True
     one, other = ([(block.sha256, block.size) for block in side.blocks] for side in (each.left, each.right))

@@ -60,9 +60,10 @@ async def add_objects(
     closes: tuple[str, ...] = (),
     stored: Awaitable[None] | None = None,
 ) -> str:
-    """Returns the new head. `default` is the commit's message if `message` has none. Works on any head, so two loads
-    never conflict. `closes` names the job that kept the files open, if there was one. `stored`: the files are still
-    being stored, and are there when it is done; it may be awaited several times."""
+    """Adds the objects to the branch and returns the new head. `default` is the commit's message if `message` has none.
+    This works on any head, so two loads never conflict. `closes` names the job that kept the files open, if there was
+    one. `stored` is given if the files are still being stored; they are durable when it is done, and it may be awaited
+    several times."""
     if not entries:
         raise Invalid("there are no objects to add", hint="an empty load changes nothing")
 
@@ -90,8 +91,8 @@ async def replace_objects(
     why: str = COMPACT,
     closes: tuple[str, ...] = (),
 ) -> str:
-    """For changes that keep all rows, such as a compaction, whose commit says so. Works on any head that still has all
-    of `removed` unchanged. Raises ConcurrentCommit otherwise."""
+    """Replaces objects by others with the same rows, as a compaction does, and marks the commit as such. This works on
+    any head that still has all of `removed` unchanged. Raises ConcurrentCommit otherwise."""
 
     async def compute(on: MoveBase) -> MovePlan:
         await check_present(repository, on, swap.removed)
@@ -112,9 +113,9 @@ async def change_objects(
     actor: Actor,
     closes: tuple[str, ...] = (),
 ) -> str:
-    """For changes that depend on the rows of the head, such as a delete by predicate or an upsert. Calls `decide` again
-    after every lost race, with the new head and its tree; it may write new objects each time. Raises NothingToDo if it
-    removes and adds nothing."""
+    """Makes a change that depends on the rows of the head, such as a delete by predicate or an upsert. Calls `decide`
+    again after every lost race, with the new head and its tree; it may write new objects each time. Raises NothingToDo
+    if it removes and adds nothing."""
 
     async def compute(on: MoveBase) -> MovePlan:
         swap = await decide(on, await repository.tree(on.head))
@@ -128,7 +129,7 @@ async def change_objects(
 async def delete_objects(
     repository: OpenRepository, branch: str, ids: Iterable[str], message: CommitMessage = NOTHING, *, actor: Actor
 ) -> str:
-    """`ids` may be beginnings of ids. Raises NotFound if one is not on the branch, or Ambiguous."""
+    """Deletes objects; `ids` may be beginnings of ids. Raises NotFound if one is not on the branch, or Ambiguous."""
     refs, _ = await repository.refs()
     seen = await repository.tree(refs.commit(refs.branch(branch).head))
     paths = sorted({(await find(seen, id)).path for id in ids})  # a beginning may be ambiguous on the next head
@@ -140,14 +141,14 @@ async def delete_objects(
 
 
 async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
-    """The head's tree, without the removed objects and with the added ones."""
+    """Returns the head's tree, without the removed objects and with the added ones."""
     removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
     changes = changes_table([*(Tombstone(path) for path in removed), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
 
 async def check_present(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
-    """Raises ConcurrentCommit if one of them is gone, or is another file now."""
+    """Raises ConcurrentCommit if one of the entries is gone, or is another file now."""
     tree = await repository.tree(on.head)
     for entry in entries:
         found = await tree.get(entry.path)
@@ -159,12 +160,12 @@ async def check_present(repository: OpenRepository, on: MoveBase, entries: Itera
 
 
 def _contents(entry: Entry) -> list[tuple[bytes, int]]:
-    """What the object's file holds. Where it is does not count: an alias may have led to another place."""
+    """Returns the contents of the object's file. Its address does not count: an alias may have led to another place."""
     return [(block.sha256, block.size) for block in entry.blocks]
 
 
 def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
-    """What the event must record about files that it is the first to name."""
+    """Returns the part of the event about files that it is the first to name, or None if there are none."""
     return NewObjects(lowest_mint(entries), closes) if any(entry.blocks for entry in entries) else None
 
 
@@ -178,8 +179,8 @@ def object_count(objects: int) -> str:
 
 
 class CommittedObjects(NamedTuple):
-    """What a commit added and removed: the result of a load, a delete or a compaction that is repeated with its
-    idempotency key (rule J8)."""
+    """The objects that a commit added and removed: the result of a load, a delete or a compaction that is repeated with
+    its idempotency key (rule J8)."""
 
     commit: str
     removed: list[Entry]
@@ -231,16 +232,17 @@ class ObjectWriter:
 
     @classmethod
     def of(cls, repository: OpenRepository, mint: int) -> "ObjectWriter":
-        """`mint` is `(await repository.refs())[1]`."""
+        """Returns a writer for the repository. `mint` is `(await repository.refs())[1]`."""
         return cls(repository.store, repository.repository.id, mint, clock=repository.clock, ids=repository.ids)
 
     def begin(self, data: bytes, facts: Facts) -> tuple[Entry, Coroutine[None, None, None]]:
-        """A small object: its entry, and what stores it. Until that is done, no event may name the entry."""
+        """Begins a small object. Returns its entry, and a coroutine that stores it. Until that is done, no event may
+        name the entry."""
         path = object_path(self._ids.ksuid(self._clock.wall()))
         return self._bodies.begin(path, data, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts))
 
     async def write(self, chunks: AsyncIterable[bytes], facts: Facts) -> Entry:
-        """The object is durable, but on no branch yet."""
+        """Writes an object. When it returns, the object is durable, but on no branch yet."""
         id = self._ids.ksuid(self._clock.wall())
         return await self._bodies.write(
             object_path(id), chunks, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts)

@@ -1,11 +1,10 @@
-"""Plans which objects of a pool to merge, by their key spans and sizes alone. Opens no object.
+"""Plans which objects of a pool to merge, by their key spans and sizes alone, without opening them.
 
     overlapping   objects whose spans overlap: a scan in the order of the key has to read them side by side
     small         neighbours that together are no larger than one object should be
 
 The result of a compaction neither overlaps nor is small beside its neighbours, so a second one finds nothing to do. Two
-spans that only touch do not overlap: read one after the other, their rows are in order.
-"""
+spans that only touch do not overlap: read one after the other, their rows are in order."""
 
 from collections.abc import Collection, Iterator
 from itertools import pairwise

@@ -1,8 +1,7 @@
-"""Turns the columns of a data object back into rows. Their shapes tell what is missing, what is null, and the order of
-fields.
+"""Turns the columns of a data object back into rows. Their shapes determine what is missing, what is null, and the
+order of fields.
 
-Rows of one shape are built together, column by column, and then put in their places.
-"""
+Rows of one shape are built together, column by column, and then put in their places."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ Read = Callable[[str], Any]  # a JSON text
 
 
 def rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> list[Row]:
-    """Times are returned as their texts, ints have any size, and a number that no double represents is a Decimal."""
+    """Returns the rows of the table. Times are their texts, ints have any size, and a number that no double represents
+    is a Decimal."""
     return _rows(table, shapes, layout, read_value)
 
 
 def ndjson(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> bytes:
-    """One row a line. NaN and the infinities, which JSON does not have, are null."""
+    """Returns one row per line. NaN and the infinities, which JSON does not have, become null."""
     import orjson
 
     if layout.body:
@@ -53,7 +53,8 @@ def _rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout, read: R
 
 
 def _columns_of(table: pa.Table, at: pa.Array | None) -> Column:
-    """Columns of these rows only, read when needed: a shape may use two of a thousand columns."""
+    """Returns a reader of columns for these rows only. It reads a column when it is needed: a shape may use two of a
+    thousand."""
 
     def column(name: str) -> pa.Array:
         whole = table[name] if at is None else table[name].take(at)
@@ -72,7 +73,8 @@ def _objects(shape: Object, members: Iterable[Member], column: Column, count: in
 
 
 def _values(type: Type, member: Member, column: Column, count: int, read: Read) -> Sequence[Any]:
-    """A NULL is null. A type that is never null has no NULL, except below an object that is null itself."""
+    """Returns the values of one member. A NULL is null. A type that is never null has no NULL, except below an object
+    that is null itself."""
     kind, there = kind_of(type), sure(type)
     if kind == NULL:
         return [None] * count

@@ -1,13 +1,12 @@
-"""What an entry knows of its data object, so that a plan is made without opening it. Stored on disk.
+"""The facts about a data object in its entry, with which a plan is made without opening the object. Stored on disk.
 
-It is stored in the entry's metadata, under names that no user can give:
+They are stored in the entry's metadata, under names that no user can give:
 
-    lochan-rows, lochan-keyless     how many rows, and how many of them without the key
+    lochan-rows, lochan-keyless     the number of rows, and of those without the key
     lochan-min, lochan-max          the span of the key, as hex digits of its ordered form, which compare as texts do
     lochan-facts                    the rest: shapes, columns with their statistics, filters
 
-Users' values are never in events, only in ranges and objects, which can be expired and deleted.
-"""
+Users' values are never in events, only in ranges and objects, which can be expired and deleted."""
 
 from __future__ import annotations
 
@@ -48,9 +47,8 @@ class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
     """`path` is physical: a column's name and those of its structs' members. Times are microseconds since 1970,
     decimals are texts.
 
-    `least` and `greatest` bound every value of the column, None where there is none (or a NaN makes them useless);
-    a text is cut to TEXT_MAX characters, and `cut` then says that a greater one may begin with it.
-    """
+    `least` and `greatest` bound every value of the column. They are None if there is no value, or if a NaN makes them
+    useless. A text is cut to TEXT_MAX characters; if `cut`, greater values may begin with it."""
 
     path: tuple[str, ...]
     kind: str
@@ -108,7 +106,7 @@ class LazyFacts(msgspec.Struct, frozen=True, array_like=True):
     times: msgspec.Raw = msgspec.Raw()
 
     def form(self) -> Hashable:
-        """Equal for objects that keep the same fields in the same places."""
+        """Returns a value that is equal for objects that keep the same fields in the same places."""
         shapes = tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes)
         return shapes, bytes(self.keys), self.body, bytes(self.decimals), bytes(self.times)
 
@@ -142,7 +140,7 @@ def to_metadata(facts: Facts) -> dict[str, str]:
 
 
 def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
-    """Raises Corrupt if it is not as `to_metadata` wrote it."""
+    """Decodes all facts. Raises Corrupt if the metadata is not as `to_metadata` wrote it."""
     try:
         rest = _decoder.decode(_unpack(metadata[_FACTS]))
         rows, keyless = int(metadata[_ROWS]), int(metadata[KEYLESS])
@@ -153,7 +151,7 @@ def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
 
 
 def open_facts(unpacked: bytes) -> LazyFacts:
-    """Raises Corrupt."""
+    """Opens unpacked facts, to be decoded on demand. Raises Corrupt."""
     try:
         return _opener.decode(unpacked)
     except msgspec.MsgspecError as error:
@@ -217,8 +215,8 @@ _column_decoder = msgspec.msgpack.Decoder(ColumnFacts)
 
 
 def unparsed_times(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many values of fields declared as times are strings that are not times, by field. Fields without one are left
-    out."""
+    """Returns how many values of fields declared as times are strings that are not times, by field. Fields without one
+    are left out."""
     found: Counter[str] = Counter()
     for entry in entries:
         if not has_facts(entry.metadata):  # a file

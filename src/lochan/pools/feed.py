@@ -1,15 +1,14 @@
-"""The new rows of a branch, commit by commit, for whoever reads on and on and keeps how far they are.
+"""The new rows of a branch, commit by commit, for readers that come back again and again and keep their position.
 
 A position is a commit: all rows up to it were read. The next positions are on the branch's own line, by first parents.
-What lies between two positions never changes, so whoever reads a span again finds the same rows, wherever the branch is
-by then. The position before everything (`WHOLE`) is followed by the rows of one commit, all of them.
+The rows between two positions never change, so a reader that reads a span again finds the same rows, wherever the
+branch is by then. The position before everything (`WHOLE`) is followed by all rows of one commit.
 
-Rows that were deleted or written anew cannot be told as new rows. They end the feed, unless the reader has chosen:
+Rows that were deleted or rewritten cannot be reported as new rows. They end the feed, unless the reader has chosen:
 
     ignore_deletes        commits that only delete are passed over
-    skip_change_commits   so are commits that write rows anew, with whatever rows they add
-    ignore_changes        what was written anew counts as new; rows that were read before come again
-"""
+    skip_change_commits   commits that rewrite rows are passed over too, with the rows that they add
+    ignore_changes        rewritten rows count as new; rows that were read before come again"""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class FeedBranch(NamedTuple):
 
 
 class FeedSpan(NamedTuple):
-    """Changes to be read. Those of the whole branch have no commit of their own each."""
+    """Changes to be read. The rows of the whole branch (`whole`) do not belong to single commits."""
 
     changes: tuple[CommitChange, ...]
     whole: tuple[Entry, ...] = ()
@@ -62,7 +61,8 @@ class FeedSpan(NamedTuple):
 
 # --- where it begins and ends ----------------------------------------------------------------------------------------
 async def start_of(branch: FeedBranch, options: FeedOptions, head: str) -> str:
-    """`head` is where the branch was when the feed was first looked at. Raises NotFound, Invalid, LeftLine."""
+    """Returns the position at which a feed begins. `head` is the branch's head when the feed was first used. Raises
+    NotFound, Invalid, LeftLine."""
     if options.timestamp:
         return _before_time(branch, options.timestamp, head)
     if options.after:
@@ -78,8 +78,8 @@ async def start_of(branch: FeedBranch, options: FeedOptions, head: str) -> str:
 
 
 async def end_of(branch: FeedBranch, start: str | None, options: FeedOptions) -> str:
-    """The position that the next batch reads up to. An unknown `start` is one that the branch's head follows, and
-    everything up to that is one batch. Raises LeftLine if the branch was moved elsewhere."""
+    """Returns the position that the next batch reads up to. If `start` is None, that is the branch's head, so that
+    everything is one batch. Raises LeftLine if the branch was moved elsewhere."""
     head = await branch.head()
     if start is None or start == WHOLE:
         return head
@@ -96,8 +96,8 @@ async def end_of(branch: FeedBranch, start: str | None, options: FeedOptions) ->
 
 
 async def span_of(branch: FeedBranch, start: str, end: str, options: FeedOptions) -> FeedSpan:
-    """What was added between two positions. Raises Refused for rows that were deleted or written anew, as the options
-    have it; LeftLine, Gone."""
+    """Returns the changes between two positions. Raises Refused for rows that were deleted or rewritten, depending on
+    the options; LeftLine, Gone."""
     if start == WHOLE:
         return await _whole(branch, end)
     found = []
@@ -164,7 +164,7 @@ def _follows(branch: FeedBranch, start: str, end: str) -> bool:
 
 
 def _first(branch: FeedBranch, head: str) -> str:
-    """The first commit of a pool is empty."""
+    """Returns the first commit of the branch's line, which is empty in a pool."""
     id = head
     while parents := branch.commit(id).parents:
         id = parents[0]
@@ -184,7 +184,7 @@ async def _on_line(branch: FeedBranch, ref: str, head: str) -> str:
 
 
 def _before_time(branch: FeedBranch, text: str, head: str) -> str:
-    """Behind the newest commit that is older."""
+    """Returns the newest commit that is older than the time."""
     now = branch.repository.clock.wall()
     time = parse_time(text, now)
     if time > now:

@@ -1,4 +1,5 @@
-"""Where a feed of a branch begins, what it does with rows that are no new ones, and how much one batch reads."""
+"""The options of a feed of a branch: where it begins, how it treats rows that are not new, and how much one batch
+reads."""
 
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ LATEST, EARLIEST = "latest", "earliest"
 
 
 class FeedOptions(NamedTuple):
-    """Where it begins: with all rows of the branch, unless a version or a time is given."""
+    """A feed begins with all rows of the branch, unless a version or a time is given."""
 
     version: str = ""  # `latest`, `earliest`, or the first commit that is read
     timestamp: str = ""  # commits from then on
@@ -25,5 +26,5 @@ class FeedOptions(NamedTuple):
 
     @property
     def begins(self) -> bool:
-        """Whether it says where."""
+        """Whether the options state where the feed begins."""
         return bool(self.version or self.timestamp or self.after)

@@ -1,8 +1,7 @@
-"""A form tells where each leaf is in the files of objects whose rows have the same shapes.
+"""A form describes where each leaf is in the files of objects whose rows have the same shapes.
 
-A row's shape tells what the row has. A leaf is looked up in the shapes, which tell the rows that have it, and in the
-layout, which tells the column. If a shape says that something may be null, the column decides, by being NULL.
-"""
+A leaf is looked up in the shapes, which determine the rows that have it, and in the layout, which determines the
+column. If it may be null by its shape, the column decides, by being NULL."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ OPEN_KINDS = (NULL, BOOL, INT, FLOAT, STRING, JSON)
 
 
 class NullMark(NamedTuple):
-    """A test of something that may be null: the column that tells, and what it must tell."""
+    """A test of a value that may be null: the column to test, and the result that is required."""
 
     column: tuple[str, ...]
     inside: Path | None
@@ -34,7 +33,7 @@ class Place(NamedTuple):
 
     ids: Ids  # of the shapes that have the leaf
     every: bool  # all shapes have it
-    column: tuple[str, ...] = ()  # a column and the members of its structs; empty: the shape alone tells
+    column: tuple[str, ...] = ()  # a column and the members of its structs; empty if the shape alone decides
     inside: Path | None = None  # if the column is JSON text: the path in it
     list_of: Type | None = None  # if it is a typed list: the type of its elements
     by_value: bool = False  # no shape tells which rows have it, but the text itself
@@ -44,7 +43,7 @@ class Place(NamedTuple):
 
     @property
     def always(self) -> bool:
-        """Every row has it."""
+        """Whether every row has it."""
         return self.every and not self.null_marks
 
     @property
@@ -58,7 +57,7 @@ class Place(NamedTuple):
 
     @property
     def spot(self) -> tuple[object, ...]:
-        """Equal for two forms that one scan can read."""
+        """A value that is equal for two forms that one scan can read."""
         return self.column, self.inside, self.list_of, self.by_value
 
 
@@ -127,8 +126,8 @@ class Form:
         return self._seen[path]
 
     def decimals(self, path: Path, lists_as_text: bool = False) -> DecimalColumn | None:
-        """The column of all numbers among the texts at this path; its name is empty if there are none. Returns None if
-        only the texts themselves tell."""
+        """Returns the column of all numbers among the texts at this path; its name is empty if there are none. Returns
+        None if the texts themselves must be read."""
         place = self.place(Leaf(path, JSON), lists_as_text)
         if place is None or place.list_of is not None:
             return DecimalColumn((), "")
@@ -145,7 +144,8 @@ class Form:
         return self.place(Leaf(path, ORIGINAL)) is not None
 
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
-        """Returns None if no row has it. With `lists_as_text`, a leaf of kind json includes the lists at its path."""
+        """Returns the place of a leaf, or None if no row has it. With `lists_as_text`, a leaf of kind json includes the
+        lists at its path."""
         key = leaf, lists_as_text
         if key not in self._places:
             self._places[key] = self._open_place(leaf) if self.is_open else self._found(leaf, lists_as_text)
@@ -190,7 +190,7 @@ class Form:
         return Place(ids, len(ids) == len(self.shapes), column, inside, null_marks=marks)
 
     def _null_marks(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
-        """The tests of columns that are needed, and the shapes that need them."""
+        """Returns the tests of columns that are needed, and the shapes that need them."""
         found: dict[tuple[NullMark, ...], set[int]] = {}
         for each in seen:
             tests = []
@@ -203,7 +203,7 @@ class Form:
         return {tests: frozenset(ids) for tests, ids in found.items()}
 
     def _column(self, path: Path, kind: str) -> tuple[tuple[str, ...], Path | None, Alternate | None]:
-        """The column, the path in its text, and the alternate if there is one for this kind."""
+        """Returns the column, the path in its text, and the alternate if there is one for this kind."""
         if self.body:
             key = self.layout.member(".".join(path)) if path in self._keys else None
             own = key.alternate(kind) if key else None

@@ -28,7 +28,7 @@ class Point(NamedTuple):
 
 
 async def step(trees: Trees, before: Tree, after: Tree) -> Step:
-    """The difference of two trees."""
+    """Returns the difference of two trees."""
     removed: list[str] = []
     added: list[str] = []
     akin: list[Objects] = []
@@ -49,7 +49,7 @@ def _akin(come: pa.Table) -> list[Objects]:
 
 
 def with_sources(entry: Entry, objects: Iterable[str]) -> Entry:
-    """The entry, with a note of the objects of another history that its rows came from."""
+    """Returns the entry, with a note of the objects of another history that its rows came from."""
     text = ",".join(sorted(map(object_id, objects)))
     return replace(entry, metadata={**entry.metadata, COMPUTED_FROM: text}) if text else entry
 
@@ -61,7 +61,7 @@ async def objects_in(tree: Tree, objects: Iterable[str]) -> Objects:
 
 
 class History:
-    """One side's commits since the merge base: what each changed, and which of some objects each held."""
+    """One side's commits since the merge base: what each changed, and which of the given objects each held."""
 
     def __init__(self, trees: Trees, points: Sequence[Point], outside: dict[str, Tree]) -> None:
         """`points` are ordered, parents first. `outside` has the trees of parents that are not among them."""
@@ -86,12 +86,12 @@ class History:
         return Step(frozenset().union(*(each.removed for each in did)), made, akin)
 
     async def side(self, now: Objects, objects: Objects, base: Objects) -> Side:
-        """REQUIRES: steps() were read."""
+        """Returns the side for `settle`. REQUIRES: steps() was called."""
         added: Objects = frozenset().union(*(each.added for each in self._did.values()))
         holding: dict[str, Objects] = {}
         for point in self._points:
             holding[point.id] = await self._held(point, holding, objects)
-        # A line that branched off earlier may still hold objects from then, which tells nothing about later changes.
+        # A line that branched off earlier may still hold objects from then. They prove nothing about later changes.
         counted = [holding[each.id] for each in self._points if each.follows or holding[each.id] <= base | added]
         last = holding[self._points[-1].id] if self._points else now
         dropped = frozenset().union(*counted) - last

@@ -82,7 +82,7 @@ def row_text(value: Any) -> str:
 
 
 def shape_of(row: Row, time_paths: Collection[Path] = ()) -> Object:
-    """Strings at `time_paths` count as times, if they are written as one."""
+    """Returns the shape of a row. Strings at `time_paths` count as times, if they are written as one."""
     shape = type_of(row)
     assert isinstance(shape, Object)
     for path in time_paths:
@@ -123,7 +123,7 @@ def _fields(pairs: list[tuple[str, Any]]) -> Row:
 
 
 def exact_number(text: str) -> float | Decimal:
-    """A float if it represents the number exactly, else a Decimal."""
+    """Returns a float if it represents the number exactly, else a Decimal."""
     near, exact = float(text), Decimal(text)
     if abs(exact.adjusted()) > POWER_MAX:
         raise InvalidOperation(text)

@@ -80,13 +80,13 @@ def any_part(key: PoolKey, *, last: bool) -> bytes:
 
 
 def bounds(low: Any, high: Any, settings: PoolSettings) -> Span:
-    """The span of the keys whose first part is between these values, inclusive. None is no bound. A row without the key
-    is in no span."""
+    """Returns the span of the keys whose first part is between these values, inclusive. None is no bound. A row without
+    the key is in no span."""
     return prefix_bounds([(low, high)], settings)
 
 
 def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Span:
-    """The same for several first parts. REQUIRES: the ends of all but the last are equal."""
+    """Returns the span for several first parts, like `bounds`. REQUIRES: the ends of all but the last are equal."""
     least = greatest = b""
     for (low, high), key in zip(ends, settings.keys, strict=False):
         name = path_text(key.path)
@@ -99,8 +99,8 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
 
 
 def string_times(settings: PoolSettings) -> Span | None:
-    """The span of strings, if the first part of the key is declared as a time: times in earlier objects may be kept as
-    strings. Returns None if it is not declared so."""
+    """Returns the span of strings, if the first part of the key is declared as a time: times in earlier objects may be
+    kept as strings. Returns None if it is not declared so."""
     first = settings.keys[0]
     if first.path not in settings.times:
         return None
@@ -114,14 +114,14 @@ def null_key(settings: PoolSettings) -> str:
 
 
 def class_of(key: bytes, settings: PoolSettings) -> str | None:
-    """A kind that is ordered where the key's first part is. Returns None for null, and for the end of a span of many
-    kinds."""
+    """Returns a kind that is ordered where the key's first part is. Returns None for null, and for the end of a span of
+    many kinds."""
     plain = _invert(key[:1]) if settings.keys[0].descending else key[:1]
     return _CLASSES.get(plain)
 
 
 def shorten_span(span: Span) -> Span:
-    """A span around it with ends that are short enough to be stored."""
+    """Returns a span that contains this one, with ends that are short enough to be stored."""
     low, high = span
     if len(high) > BYTES_MAX:
         high = high[:BYTES_MAX].rstrip(b"\xff")
@@ -130,7 +130,7 @@ def shorten_span(span: Span) -> Span:
 
 
 def decode(key: bytes, settings: PoolSettings) -> list[Any]:
-    """The values, for display, without those behind a cut. Times are datetimes if these can represent them."""
+    """Returns the values, for display, without those behind a cut. Times are datetimes if these can represent them."""
     values: list[Any] = []
     for part in settings.keys:
         plain = _invert(key) if part.descending else key
@@ -143,8 +143,8 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
 
 
 def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
-    """The values of both ends, for display as the least and the greatest. If the key descends, the first in the pool's
-    order is the greatest."""
+    """Returns the values of both ends, for display as the least and the greatest. If the key descends, the first in the
+    pool's order is the greatest."""
     first, last = decode(span.low, settings), decode(span.high, settings)
     for one, other, part in zip(first, last, settings.keys, strict=False):
         if one != other:
@@ -153,7 +153,8 @@ def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
 
 
 def _bound_key(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
-    """A number that is neither a 64-bit int nor a float gets a bound around all keys that are equally near."""
+    """Encodes the end of a span. A number that is neither a 64-bit int nor a float gets a bound around all keys that
+    are equally near."""
     if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):
         near = _number(float(Decimal(value)))
         return near[:-2] + (b"\xff\xff" if last else b"\0\0")
@@ -229,7 +230,7 @@ def _invert(key: bytes) -> bytes:
 
 # --- decode ----------------------------------------------------------------------------------------------------------
 def _value(key: bytes) -> tuple[Any, int]:
-    """The first value, and how many bytes it took."""
+    """Returns the first value, and how many bytes it took."""
     kind = key[0]
     match kind:
         case 0x10 | 0xF0:

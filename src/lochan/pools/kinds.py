@@ -1,17 +1,16 @@
-"""What a value is: its kind, and the order of values of different kinds.
+"""The kinds of values, and the order of values of different kinds.
 
-Values are sorted by kind first, then by value. That order is written here alone: the order of a pool's key, `sort`,
+Values are sorted by kind first, then by value. Only this module defines that order: the order of a pool's key, `sort`,
 `min`, `max` and `union` follow it, in Python and in the SQL of both engines. The first byte of a key on disk, in
 `keys.py`, rises with it too; a test compares them. Null and missing values have no place in it: the pool or the query
-decides at which end they stand.
-"""
+decides at which end they stand."""
 
 NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
 OBJECT, ARRAY = "object", "array"
-DECIMAL = "decimal"  # of no row: the exact value of a number that neither 64 bits nor a double hold
-ORIGINAL = "original"  # of no row either: the text of a time, if it is kept beside it
+DECIMAL = "decimal"  # no row has it: the exact value of a number that neither 64 bits nor a double hold
+ORIGINAL = "original"  # no row has it: the text of a time, if it is kept beside it
 DURATION, IP = "duration", "ip"  # kinds that a query has, but no file
-ERROR = "error"  # of a query: what has no result; its value is a message
+ERROR = "error"  # only in queries: an expression without a result; its value is a message
 SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 
 CLASSES: tuple[tuple[str, ...], ...] = (

@@ -80,7 +80,8 @@ class Layout(NamedTuple):
 
 
 def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> Layout:
-    """Does not depend on the order of the shapes. `keys` are the paths that are always columns."""
+    """Lays out the columns. The result does not depend on the order of the shapes. `keys` are the paths that are always
+    columns."""
     shapes = list(shapes)
     if len(shapes) <= SHAPES_MAX or len(set(join_shapes(shapes).values())) <= SHAPES_MAX:
         members = _members(shapes)
@@ -90,7 +91,7 @@ def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> L
 
 
 def body_layout(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]]) -> Layout:
-    """The layout of rows that are kept as text. Without shapes nothing has a column, not even the keys."""
+    """Returns the layout of rows that are kept as text. Without shapes nothing has a column, not even the keys."""
     return Layout(tuple(_of_keys(list(shapes), keys)), body=True)
 
 
@@ -131,7 +132,7 @@ def column_of(layout: Layout, path: tuple[str, ...], kind: str) -> tuple[str, ..
 
 
 def _members(objects: list[Object]) -> tuple[Member, ...]:
-    """Sorted by name, so that the order of the shapes does not matter."""
+    """Returns the members sorted by name, so that the order of the shapes does not matter."""
     types: dict[str, set[Type]] = {}
     for each in objects:
         for name, type in each.fields:
@@ -188,7 +189,8 @@ def is_typed(type: Type | None) -> bool:
 
 
 def _clash(members: tuple[Member, ...]) -> bool:
-    """DuckDB treats `a` and `A` as one column, cuts a name at a NUL, and reads no field without a name from JSON."""
+    """Returns whether names cannot be columns side by side: DuckDB treats `a` and `A` as one column, cuts a name at a
+    NUL, and reads no field without a name from JSON."""
     if len({member.name.lower() for member in members}) < len(members):
         return True
     if any(not member.name or "\0" in member.name for member in members):
@@ -239,7 +241,7 @@ def scale_of(type: Type) -> int:
 
 
 def column_name(text: Column) -> str:
-    """The name in the file. No user's name contains a single `#`."""
+    """Returns the name in the file. No user's name contains a single `#`."""
     return f"{'#.'.join(text).removesuffix('#j')}#d"
 
 

@@ -1,9 +1,8 @@
 """Merge, revert, cherry-pick and rebase of pools (rules S6, S7): what they read, and the tree they make.
 
 Usually neither side has touched what the other replaced, and the trees are merged by the names of their objects, whole
-ranges at a time. Only if both sides removed an object, or a history holds objects of another one, the commits since the
-merge base are read one by one (`merge_objects.py` explains why).
-"""
+ranges at a time. Only if both sides removed an object, or a history holds objects of another one, are the commits since
+the merge base read one by one (`merge_objects.py` explains why)."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -31,12 +30,12 @@ _BASES = "merging the merge bases"
 
 
 class RowMerge(NamedTuple):
-    """A family of objects that both sides changed: the rows of `ours`, with what `theirs` changed since `base`.
+    """A family of objects that both sides changed, whose result is the rows of `ours` with the changes of `theirs`
+    since `base`.
 
     If both sides have the same number of equal rows, they made the same change, and the result has that number.
     Otherwise it has ours + theirs - base, at least 0. With a primary key, a row that both sides changed differently is
-    a conflict, unless the strategy decides.
-    """
+    a conflict, unless the strategy decides."""
 
     base: Sequence[Entry]
     ours: Sequence[Entry]
@@ -100,7 +99,7 @@ class PoolJoins:
 
 
 class _Joining:
-    """One computation, on one head."""
+    """One merge, revert or replay, computed on one head."""
 
     def __init__(
         self, repository: OpenRepository, on: MoveBase, compute_rows: ComputeRows | None, strategy: Strategy
@@ -137,7 +136,8 @@ class _Joining:
         return await self._by_family(what, sides, did, histories, more)
 
     async def _base(self, bases: list[str]) -> Tree:
-        """After a criss-cross merge, the merge of all merge bases, with their rows computed."""
+        """Returns the tree of the merge base. After a criss-cross merge, that is the merge of all merge bases, with
+        their rows computed."""
         if not bases:
             return await self._repository.trees.open(EMPTY)
         first, *others = bases
@@ -154,8 +154,8 @@ class _Joining:
     async def applied(
         self, what: str, base: str, theirs: str, ours: str, since: str, *, anywhere: bool = False, again: str = ""
     ) -> JoinResult:
-        """The head with the change from `base` to `theirs`. Objects that were on the branch before do not come back:
-        those since the merge base of `ours` and `since`, or with `anywhere` those of its whole history."""
+        """Returns the head with the change from `base` to `theirs`. Objects that were on the branch before do not come
+        back: those since the merge base of `ours` and `since`, or with `anywhere` those of its whole history."""
         sides = _Sides(await self._tree(base), await self._repository.tree(self._on.head), await self._tree(theirs))
         did = await step(self._repository.trees, sides.base, sides.theirs)
         line = only_left(self._look_up, ours, since)
@@ -176,7 +176,8 @@ class _Joining:
         return JoinResult(tree, new_objects(self._added))
 
     async def _refuse_held(self, what: str, tree: Tree, head: Tree) -> None:
-        """S7: the commit may itself have brought back what it holds, so the whole history is searched."""
+        """Raises HeldBefore if the tree would bring back objects (S7). The commit may itself have brought back what it
+        holds, so the whole history is searched."""
         come = (await step(self._repository.trees, head, tree)).added - {entry.path for entry in self._added}
         if not come:
             return
@@ -194,7 +195,7 @@ class _Joining:
     async def _by_family(
         self, what: str, sides: "_Sides", did: Step, histories: "tuple[History, History | _Change]", more: list[Step]
     ) -> Tree:
-        """`more` are steps of neither history that relate objects to each other."""
+        """Merges by families of objects. `more` are steps of neither history that relate objects to each other."""
         steps = [*more, *[step for history in histories for step in await history.steps()]]
         objects = frozenset().union(*((each.removed | each.added).union(*each.akin) for each in (did, *steps)))
         base, ours, theirs = [await objects_in(tree, objects) for tree in sides]
@@ -248,13 +249,13 @@ class _Joining:
         return await self._repository.tree(self._on.look_up(id)) if made is None else made[1]
 
     def _mixed(self, did: Step, *lines: Sequence[str]) -> bool:
-        """Whether one of these commits may hold objects or rows of commits that are not its ancestors."""
+        """Returns whether one of these commits may hold objects or rows of commits that are not its ancestors."""
         refs = self._repository.folded()
         return bool(did.akin) or any(refs.has_brought(id) for line in lines for id in line)
 
     def _elsewhere(self, bases: Sequence[str], *lines: Sequence[str]) -> list[str]:
-        """Commits of all other histories since the merge base, children first: objects brought from one went through
-        its steps."""
+        """Returns the commits of all other histories since the merge base, children first: objects brought from one
+        went through its steps."""
         refs = self._repository.folded()
         heads = {branch.head for branch in refs.branches()} | {id for _, id in refs.tags()}
         found = {id for head in heads for base in bases[:1] for id in only_left(self._look_up, head, base)}

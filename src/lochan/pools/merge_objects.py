@@ -48,7 +48,7 @@ class SettledObjects(NamedTuple):
 
 
 def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> SettledObjects:
-    """Ours, with what theirs changed since base. `steps` are those of both sides, in any order."""
+    """Settles ours with the changes of theirs since base. `steps` are those of both sides, in any order."""
     removed: set[str] = set()
     added: set[str] = set()
     rows: list[Rows] = []
@@ -63,7 +63,7 @@ def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> Se
 
 
 def families(steps: Iterable[Step], objects: Objects) -> Iterator[Objects]:
-    """The families of `objects`. An object that was only loaded or deleted is a family by itself."""
+    """Yields the families of `objects`. An object that was only loaded or deleted is a family by itself."""
     parent: dict[str, str] = {}
 
     def root(of: str) -> str:
@@ -86,7 +86,7 @@ def families(steps: Iterable[Step], objects: Objects) -> Iterator[Objects]:
 
 
 def _decide(family: Objects, base: Objects, ours: Side, theirs: Side) -> Objects | Rows:
-    """The objects in the end, or those that the rows are computed from."""
+    """Returns the objects of the result, or those that the rows are computed from."""
     here, there, before = ours.now & family, theirs.now & family, base & family
     if here == there or there == before:
         return here

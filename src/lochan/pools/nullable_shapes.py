@@ -19,7 +19,7 @@ from lochan.pools.shape import Maybe, Object, Type, encode, sure
 
 
 def join_shapes(shapes: Iterable[Object]) -> dict[Object, Object]:
-    """The joined shape of each shape. Does not depend on the order of the shapes. Joining the result changes
+    """Returns the joined shape of each shape. It does not depend on the order of the shapes. Joining the result changes
     nothing."""
     found: dict[Object, Object] = {}
     for shape, into in _join_types(set(shapes)).items():

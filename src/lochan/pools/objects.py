@@ -28,7 +28,7 @@ def object_id(path: str) -> str:
 
 
 async def find(tree: Tree, id: str) -> Entry:
-    """`id` may be the beginning of one. Raises NotFound or Ambiguous."""
+    """Finds a data object; `id` may be the beginning of one. Raises NotFound or Ambiguous."""
     prefix = object_id(id)
     if not prefix.isalnum():
         raise Invalid(
@@ -48,7 +48,7 @@ async def find(tree: Tree, id: str) -> Entry:
 
 
 def users_metadata(entry: Entry) -> dict[str, str]:
-    """The metadata without the facts of a data object, which are internal."""
+    """Returns the metadata without the facts of a data object, which are internal."""
     if _MARK not in entry.metadata:
         return entry.metadata  # a file: all names are the user's
     return {name: value for name, value in entry.metadata.items() if not facts.is_ours(name)}
@@ -88,7 +88,7 @@ def summarize_objects(objects: pa.Table, settings: PoolSettings) -> dict[str, An
 
 
 def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
-    """Both ends are None if no row has the key."""
+    """Returns both ends of the span, None if no row has the key."""
     if not low:
         return {"min": None, "max": None}
     least, greatest = ends(Span(low, high), settings)

@@ -76,7 +76,7 @@ def overlapping(snapshot: Snapshot, span: keys.Span) -> Indices:
 
 
 def within(ends: Ends, settings: PoolSettings) -> Within | None:
-    """For a range of keys: a row that lacks a part of the key is in none."""
+    """Returns the condition for a range of keys. A row that lacks a part of the key is in no range."""
     return (
         None
         if ends == (None, None)
@@ -85,8 +85,8 @@ def within(ends: Ends, settings: PoolSettings) -> Within | None:
 
 
 def key_test(test: Test, settings: PoolSettings) -> Within | None:
-    """What the test requires of the key: of its first field, and of the next ones as long as a field has only one
-    value."""
+    """Returns the condition of the test on the key: on its first field, and on the next ones as long as a field has
+    only one value."""
     ends: list[Ends] = []
     for key in settings.keys:
         found = _ends_of(test, key.path) if key.path else Ends()
@@ -114,7 +114,7 @@ def keyless(test: Test, settings: PoolSettings) -> bool:
 
 
 def _ends_of(test: Test, path: Path) -> Ends:
-    """The bounds of the field in all rows that pass."""
+    """Returns the bounds of the field in all rows that pass."""
     match test:
         case All(tests):
             return _closest([_ends_of(each, path) for each in tests])
@@ -156,7 +156,7 @@ def _around(ends: Sequence[Ends]) -> Ends:
 
 
 def _place(value: Any) -> bytes:
-    """Orders values of all kinds as keys are ordered."""
+    """Returns bytes that order values of all kinds as keys are ordered."""
     return keys.encode([value], _ORDER)
 
 

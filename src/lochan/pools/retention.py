@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def check_spans(event: RetentionSet, settings: PoolSettings) -> None:
-    """Raises Invalid for a span that is empty, or that is no span of this pool's key."""
+    """Raises Invalid for a span that is empty, or that does not fit this pool's key."""
     for rule in event.drops:
         if rule.older_days and event.holds:
             raise Invalid(
@@ -42,7 +42,7 @@ def check_spans(event: RetentionSet, settings: PoolSettings) -> None:
 
 
 def within_span(settings: PoolSettings) -> Callable[[DropRule, pa.RecordBatch], Mask]:
-    """Which data objects lie wholly in the span of a rule."""
+    """Returns a test for data objects that lie wholly in the span of a rule."""
 
     def within(rule: DropRule, batch: pa.RecordBatch) -> Mask:
         if not (rule.low or rule.high):
@@ -59,7 +59,8 @@ def within_span(settings: PoolSettings) -> Callable[[DropRule, pa.RecordBatch], 
 
 
 def older_rows(rule: DropRule, before: list[DropRule], settings: PoolSettings, now: int) -> str:
-    """The rows that a rule drops, as an expression of the query language. Rules before it decide about theirs."""
+    """Returns the rows that a rule drops, as an expression of the query language, without rows about which an earlier
+    rule decides."""
     name = path_text(settings.keys[0].path)
     past = datetime.fromtimestamp((now - round(rule.older_days * DAY_US)) // 1_000_000, UTC)
     terms = [f"{name} < {past:%Y-%m-%dT%H:%M:%SZ}", *_inside(rule, name)]

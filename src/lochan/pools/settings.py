@@ -45,7 +45,7 @@ def parse(
 
 
 def parse_path(text: str, option: str = "") -> Path:
-    """Names from the outside in, none for `this`. Raises Invalid."""
+    """Parses a path: its names from the outside in, none for `this`. Raises Invalid."""
     what = f"{option} {text!r}".strip()
     if text == "this":
         return ()
@@ -75,7 +75,7 @@ def _check_keys(keys: Sequence[PoolKey]) -> None:
 
 
 def parse_paths(option: str, given: Sequence[str]) -> list[Path]:
-    """Paths of fields; one text may name several, separated by commas. Raises Invalid."""
+    """Parses paths of fields; one text may name several, separated by commas. Raises Invalid."""
     found = [parse_path(text, option) for part in given for text in _split(part, ",", option, part)]
     if () in found:
         raise Invalid(f"{option} this: name a field, not the whole record", hint="such as ts or client.address")

@@ -1,19 +1,18 @@
 """A row's shape: its names and kinds, in order, all the way down. Stored in entries and Parquet footers.
 
-    {"a": 1, "b": {"c": null}, "d": ["x"]}    is of the shape    a int · b {c null} · d [string]
+    {"a": 1, "b": {"c": null}, "d": ["x"]}    has the shape    a int · b {c null} · d [string]
 
-Two rows of one shape differ in their values alone, so a shape's number beside the values gives the row back as it was:
-what is missing, what is null, and the order of the fields.
+Two rows of one shape differ in their values alone, so a shape's number beside the values is enough to restore the row
+as it was: what is missing, what is null, and the order of the fields.
 
     null bool int float string    as in JSON; an int has 64 bits
-    int? string? {c int}? …       this or null: the column tells which (pools/nullable_shapes.py)
+    int? string? {c int}? …       this or null: the column decides (pools/nullable_shapes.py)
     time:FORMAT                   a string, or a timestamp of a file, that FORMAT reproduces (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
     time:text                     a time whose text is kept beside it
-    decimal:SCALE                 of no row: the type of a column of numbers beside such texts (pools/layout.py)
+    decimal:SCALE                 not in rows: the type of a column of numbers beside such texts (pools/layout.py)
 
-A *leaf* is the values of one kind at one path of a row, as a column.
-"""
+A *leaf* is the values of one kind at one path of a row, as a column."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ def type_at(type: Type, path: Iterable[str]) -> Type | None:
 
 
 def decides_nulls(type: Type) -> bool:
-    """Whether the type alone tells which fields are null."""
+    """Returns whether the type alone determines which fields are null."""
     if isinstance(type, Object):
         return all(decides_nulls(each) for _, each in type.fields)
     return not isinstance(type, Maybe)
@@ -105,8 +104,8 @@ def decode(data: bytes | str) -> Type:
 
 
 def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
-    """A number computed from the shape, so that objects of one pool agree. If another shape of the object has that
-    number, the next free one."""
+    """Returns a number computed from the shape, so that objects of one pool agree. If another shape of the object has
+    that number, returns the next free one."""
     id = int.from_bytes(hashlib.sha256(encode(shape)).digest()[:4], "big") & 0x7FFFFFFF
     while id == 0 or taken.get(id, shape) != shape:
         id = (id + 1) & 0x7FFFFFFF
@@ -122,8 +121,8 @@ def number_shapes(shapes: Iterable[Shape]) -> dict[int, Shape]:
 
 
 def type_of(value: Any, depth: int = 0) -> Type:
-    """The type of a value as the exact reader returns it (pools/json_row.py): a Decimal is a number that no double
-    represents. For single rows; an engine types whole files."""
+    """Returns the type of a value as the exact reader returns it (pools/json_row.py): a Decimal is a number that no
+    double represents. This is for single rows; an engine determines the types of whole files."""
     match value:
         case None:
             return NULL
@@ -163,8 +162,8 @@ def _array(values: list[Any], depth: int) -> Type:
 
 
 def unify(one: Type | None, other: Type | None) -> Type | None:
-    """The type of list elements that covers both, or None. Within a list nothing can be missing, so a null needs no
-    type."""
+    """Returns the type of list elements that covers both, or None. Within a list nothing can be missing, so a null
+    needs no type."""
     if one is None or one == other or (one == NULL and other is not None):
         return other
     if other is None or other == NULL:
@@ -201,15 +200,15 @@ class Leaf(NamedTuple):
 
     @property
     def column(self) -> str:
-        """A dot in a name is escaped by a backslash, so no two leaves share a column. Engines treat `a` and `A` as one,
-        so the column of a path with capitals also encodes their positions."""
+        """The name of the leaf's column. A dot in a name is escaped by a backslash, so no two leaves share a column.
+        Engines treat `a` and `A` as one, so the column of a path with capitals also encodes their positions."""
         text = ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in self.path)
         capitals = sum(1 << at for at, letter in enumerate(text) if "A" <= letter <= "Z")
         return f"{text}:{self.kind}:{capitals:x}" if capitals else f"{text}:{self.kind}"
 
     @classmethod
     def of_column(cls, name: str) -> Leaf:
-        """The leaf of a column. If the column is not that of a leaf, the result has no valid kind."""
+        """Returns the leaf of a column. If the column is not that of a leaf, the result has no valid kind."""
         text, _, kind = name.rpartition(":")
         if kind not in _KINDS:  # it encodes the capitals
             text, _, kind = text.rpartition(":")

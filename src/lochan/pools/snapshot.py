@@ -74,8 +74,8 @@ class Snapshot:
         *,
         in_order: bool = True,
     ) -> None:
-        """One table of entries for each owner, with blocks where they are now. `left_out` are objects that the query
-        does not need. If not `in_order`, the rows are in no order of a key."""
+        """`tables` has one table of entries for each owner, with blocks where they are now. `left_out` are objects that
+        the query does not need. If not `in_order`, the rows are in no order of a key."""
         self.owners = owners
         self.settings = settings
         self.left_out = left_out
@@ -139,7 +139,7 @@ class Snapshot:
         return found
 
     def forms(self, indices: Indices) -> Indices:
-        """A number for each object, equal for objects of one form (see `forms.py`)."""
+        """Returns a number for each object, equal for objects of one form (see `forms.py`)."""
         new = indices[self._form[indices] < 0]
         known = self._numbers_of_forms
         self._form[new] = [known.setdefault(each.form(), len(known)) for each in self._open(new)]
@@ -162,7 +162,7 @@ class Snapshot:
         return all(each.sorted for each in self._open(indices))
 
     def _open(self, indices: Indices) -> Iterator[LazyFacts]:
-        """Caches only the bytes: decoded facts are three times as large."""
+        """Opens the facts of these objects. Only their bytes are cached: decoded facts are three times as large."""
         new = indices[self._unpacked[indices] == None]  # noqa: E711  for each
         if len(new):
             rows = self._row[new]
@@ -213,13 +213,13 @@ class Snapshot:
 
 
 class Snapshots:
-    """A cache of the last snapshots, by commit, by the part of it that was opened, and by where its bytes are."""
+    """A cache of the last snapshots, by commit, by the part of it that was opened, and by the places of its bytes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Owner, AliasNames, Reach], Snapshot] = OrderedDict()
 
     async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
-        """A snapshot of the objects within the reach, and perhaps of more."""
+        """Returns a snapshot of the objects within the reach, and perhaps of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
         places = repository.places.names
         found = self._kept.get((owner, places, EVERYTHING)) or self._kept.get((owner, places, reach))
@@ -244,7 +244,7 @@ async def snapshot(repository: OpenRepository, resolved: ResolvedRef, reach: Rea
 
 
 def merge_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
-    """A snapshot of all their objects. They are in order only if all have the same key."""
+    """Returns a snapshot of all their objects. They are in order only if all have the same key."""
     settings = snapshots[0].settings
     orders = {(each.settings.keys, each.settings.nulls_first) for each in snapshots}
     owners = [owner for each in snapshots for owner in each.owners]
@@ -254,7 +254,8 @@ def merge_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
 
 
 def _arrow(indices: Indices) -> pa.Array:
-    """Uses the array's memory. `pa.array` would check for a mask, which makes numpy import a module for 8 ms."""
+    """Returns an Arrow array that uses the array's memory. `pa.array` would check for a mask, which makes numpy import
+    a module for 8 ms."""
     return pa.Array.from_buffers(pa.int64(), len(indices), [None, pa.py_buffer(indices)])
 
 

@@ -83,7 +83,7 @@ class StatisticsTest:
         return self._against(self._present(path) == self._rows, f"every row has a value in {name}")
 
     def _present(self, path: Path) -> npt.NDArray[np.int64]:
-        """How many rows of each object have a value there that is not null; -1 if that is unknown."""
+        """Returns how many rows of each object have a value there that is not null; -1 if that is unknown."""
         kinds = {kind_of(each) for each in self._form.types(path)} - {NULL}
         places = [self._form.place(Leaf(path, kind)) for kind in kinds]
         if not kinds <= set(SCALARS) or any(place is None or place.inside is not None for place in places):
@@ -117,7 +117,7 @@ class StatisticsTest:
         return np.where(excluded, self._reason(reason), 0) if excluded.any() else self._may
 
     def _if_all(self, judged: Sequence[Judged]) -> Judged:
-        """The first reason, for objects that all judgements exclude."""
+        """Returns the first reason, for objects that all judgements exclude."""
         if not judged:
             return self._may
         against = np.logical_and.reduce([each > 0 for each in judged])
@@ -129,7 +129,7 @@ class StatisticsTest:
         return self.reasons.index(text)
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
-        """For each column that could hold such a value, the reason why it does not."""
+        """Yields, for each column that could hold such a value, the reason why it does not."""
         if test.kind == TIME and test.path in self._times and self._form.may_say_times(test.path):
             yield self._may  # a string may be a time
         if test.kind == TIME and test.op == ">" and self._form.has_originals(test.path):
@@ -192,14 +192,15 @@ def _all_within(test: Compare, column: ColumnFacts, fine: bool) -> bool:
 
 
 def _comparable(value: Any, *kinds: str) -> Any:
-    """Beside decimals, a float counts as its shortest text. The bounds of decimals are texts."""
+    """Returns a value for comparisons. Beside decimals, a float counts as its shortest text. The bounds of decimals are
+    texts."""
     if DECIMAL not in kinds or isinstance(value, int) or value in (inf, -inf) or value != value:
         return value
     return Decimal(repr(value) if isinstance(value, float) else value)
 
 
 def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
-    """Compares with the least and the greatest value. Python compares ints and floats exactly."""
+    """Returns the objects whose bounds exclude the test. Python compares ints and floats exactly."""
     outside = np.zeros(len(columns), np.bool_)
     bounded = [at for at, each in enumerate(columns) if each.least is not None and each.greatest is not None]
     if not bounded:

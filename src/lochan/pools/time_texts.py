@@ -1,8 +1,8 @@
-"""Whether all texts of a column look like times of one format: digits where it has digits, and its marks between them.
+"""Checks whether all texts of a column look like times of one format: digits where it has digits, and its marks between
+them.
 
-With that, and if each of them can be read as a time, they are of that format, because no two texts that look so are the
-same time. To write the times again and compare takes ten times as long.
-"""
+If they do, and each of them can be read as a time, they have that format, because no two texts that look so are the
+same time. Writing the times again and comparing takes ten times as long."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from lochan.pools.times import NATIVE, TEXT
 
 _DIGITS = "YMDHSf"
 _LEAST = dict.fromkeys(map(ord, _DIGITS), "0")
-_BLOCK_ROWS = 16_384  # looked at together: within the processor's cache
+_BLOCK_ROWS = 16_384  # checked together: within the processor's cache
 
 
 def looks_like(texts: pa.Array, format: str) -> bool:
-    """False too if it is not known. REQUIRES: they are strings."""
+    """Returns whether all texts look like times of the format; also False for a format without fixed marks. REQUIRES:
+    they are strings."""
     if format in (NATIVE, TEXT):
         return False
     texts = texts.drop_null()

@@ -63,7 +63,7 @@ class Moment(int):
 
 
 def format_of(text: str) -> str | None:
-    """Returns None if the text is not a time, or if no format reproduces it."""
+    """Returns the format of a time, or None if the text is not a time, or if no format reproduces it."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -77,7 +77,7 @@ def format_of(text: str) -> str | None:
 
 
 def micros_in(text: str) -> int | None:
-    """Parses any text in RFC 3339; without an offset it is UTC. Returns None if it is not one."""
+    """Parses any text in RFC 3339; without an offset it is UTC. Returns None if the text is not in RFC 3339."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -90,8 +90,8 @@ def micros_in(text: str) -> int | None:
 
 
 def parse(text: str) -> int:
-    """Raises ValueError if the day or the time does not exist, or if its offset moves it before the year 1 or after
-    9999."""
+    """Parses a time. Raises ValueError if the day or the time does not exist, or if its offset moves it before the year
+    1 or after 9999."""
     micros = micros_of(datetime.fromisoformat(text))
     if not in_years(micros):
         raise ValueError(f"{text} is before the year 1 or after the year 9999")
@@ -103,7 +103,7 @@ def in_years(micros: int) -> bool:
 
 
 def micros_of(moment: date) -> int:
-    """Without a zone it is UTC. A date counts as its first moment."""
+    """Returns microseconds since 1970. Without a zone the time is UTC. A date counts as its first moment."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -111,7 +111,8 @@ def micros_of(moment: date) -> int:
 
 
 def render(micros: int, format: str) -> str:
-    """Years after 9999 get more digits, and those before 1 a minus: files of others may have such times."""
+    """Writes a time. Years after 9999 get more digits, and those before 1 a minus: files from other programs may have
+    such times."""
     if not in_years(micros):
         found: str = render_all(pa.array([micros], pa.timestamp("us")), format)[0].as_py()
         return found
@@ -143,7 +144,7 @@ def render_all(times: pa.Array, format: str) -> pa.Array:
 
 @cache
 def pattern(format: str) -> str:
-    """For RE2: matches only texts of this format, but not all of them."""
+    """Returns a pattern for RE2 that matches only texts of this format, but not all of them."""
     day = f"{_YEAR}-{_DAY}"
     if format == _DATE:
         return day
@@ -155,7 +156,8 @@ def pattern(format: str) -> str:
 
 
 def _text_pattern() -> str:
-    """Matches no text of another format. The years are such that no offset leads out of the valid ones."""
+    """Returns a pattern that matches no text of another format. Its years are such that no offset leads out of the
+    valid ones."""
     day, fraction, utc = f"[1-8][0-9]{{3}}-{_DAY}", r"(?:\.[0-9]+)?", r"(?:Z|\+00:00)?"
     offset = r"(?:-(?:[01][0-9]|2[0-3]):[0-5][0-9]|\+(?:0[1-9]|1[0-9]|2[0-3]):[0-5][0-9]|\+00:(?:0[1-9]|[1-5][0-9]))"
     ways = (
@@ -167,7 +169,7 @@ def _text_pattern() -> str:
 
 
 def parts(format: str) -> tuple[str, int, str]:
-    """The separator of day and time, the number of digits of the fraction, and the zone."""
+    """Returns the separator of day and time, the number of digits of the fraction, and the zone."""
     rest = format[len(_DATE) + 1 + len(_CLOCK) :]
     digits = rest.count("f")
     return format[len(_DATE)], digits, rest[digits + 1 :] if digits else rest

@@ -95,7 +95,7 @@ async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, coun
 
 
 def _least(ref: RangeRef, settings: PoolSettings) -> str:
-    """The least key of its rows; empty if it may be before all others."""
+    """Returns the least key of its rows, empty if it may be before all others."""
     keys = ref.keys
     if keys is None or (keys.keyless and is_anywhere(settings)):
         return ""
@@ -111,7 +111,7 @@ async def _open_ranges(tree: Tree, numbers: Sequence[int]) -> OpenedRanges:
 
 
 def classes(tree: Tree, settings: PoolSettings) -> list[str] | None:
-    """One kind for each class of kinds of the key. Returns None if the ranges do not tell."""
+    """Returns one kind for each class of kinds of the key, or None if the ranges do not determine them."""
     spans = [ref.keys for ref in tree.ranges]
     found = {
         class_of(bytes.fromhex(end), settings) for keys in spans if keys for end in (keys.least, keys.greatest) if end
@@ -125,7 +125,7 @@ def is_anywhere(settings: PoolSettings) -> bool:
 
 
 def last_of(entries: pa.Table, count: int) -> str | None:
-    """A key that `count` of the objects' rows do not exceed. Returns None if there are fewer rows."""
+    """Returns a key that `count` of the objects' rows do not exceed, or None if there are fewer rows."""
     spans = facts.spans(entries)
     keyed = spans.filter(pc.greater(spans["max"], ""))
     order = pc.sort_indices(keyed["max"])

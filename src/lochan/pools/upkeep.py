@@ -10,7 +10,7 @@ EVERY_S = 300.0
 
 
 class Policy(NamedTuple):
-    """What is left alone: reading a few objects side by side costs less than rewriting them."""
+    """The thresholds below which objects are left alone: reading a few side by side costs less than rewriting them."""
 
     overlapping_max: int = 1  # so many objects may overlap
     small_max: int = 1  # so many small objects may be neighbours

@@ -27,7 +27,8 @@ _LATER = ("vacuum", "vacate", "purge", "index", "retention")
 
 
 def read(path: Path, file: str) -> Upkeep:
-    """`file` is its name in messages. Raises NotFound, Invalid, or Refused if a section is not implemented yet."""
+    """Reads a policy. `file` is its name in messages. Raises NotFound, Invalid, or Refused if a section is not
+    implemented yet."""
     root = compose(path, file, "policy")
     return STANDARD if root is None else _Reader(file).upkeep(root)
 
@@ -87,7 +88,7 @@ class _Reader:
         return tuple(dict.fromkeys(each.value for each in nodes))
 
     def _section(self, name: str, node: yaml.Node, known: tuple[str, ...] | None) -> dict[str, yaml.Node]:
-        """The values by key, without keys that have no value."""
+        """Returns the values by key, without keys that have no value."""
         if not isinstance(node, yaml.MappingNode):
             raise self._wrong(node, f"{name} is {noun(node)}, but should be made of `key: value` lines")
         found: dict[str, yaml.Node] = {}
