@@ -22,7 +22,8 @@ _FEW_ROWS = 1_000
 
 
 def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
-    """Returns rows if the batch has a type that only rows can represent. REQUIRES: it is valid."""
+    """Yields the batch without folded types, in parts; rows instead if it has a type that only rows can represent.
+    REQUIRES: the batch is valid."""
     types = [plain_type(column.type) for column in batch.columns]
     if None in types:
         yield from _rows(batch)
@@ -67,7 +68,7 @@ def plain_type(type: pa.DataType) -> pa.DataType | None:
 
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """Arrow cannot expand a dictionary of views; Polars gives such ones for its categories."""
+    """Casts a column. Arrow cannot expand a dictionary of views, which Polars makes for its categories."""
     if isinstance(column, pa.DictionaryArray):
         return column.dictionary.cast(type).take(column.indices)
     return column.cast(type)
@@ -78,7 +79,7 @@ def _storage(column: pa.Array) -> pa.Array:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Every row may use the longest value of a dictionary."""
+    """Splits the batch for expanding. Every row may use the longest value of a dictionary."""
     row_bytes = batch.nbytes // max(1, batch.num_rows) + sum(map(_longest, batch.columns))
     rows = max(1, min(BATCH_ROWS, _PART_BYTES // max(1, row_bytes)))
     for begin in range(0, batch.num_rows, rows):
@@ -123,7 +124,7 @@ Parts = list[tuple[Numbers, pa.Array]]  # numbers of rows, and their column
 
 
 def split_by_shape(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """All rows of the batch, in any order. A batch with too many shapes stays as it is."""
+    """Returns all rows of the batch, in any order. A batch with too many shapes stays as it is."""
     dividers = {number: found for number, field in enumerate(batch.schema) if (found := _divider(field.type))}
     parts = [_plain(batch, set(dividers))] if dividers else [batch]
     for number, divide in dividers.items():
@@ -156,7 +157,7 @@ def _divide_batch(
 
 
 def _by_names(maps: pa.MapArray) -> Parts | None:
-    """Returns None if there are too many sets of names, or a map has a name twice."""
+    """Splits maps by their names. Returns None if there are too many sets of names, or a map has a name twice."""
     there = maps.is_valid()
     ends = maps.offsets.to_numpy().astype(np.int64)
     names = pa.ListArray.from_arrays(maps.offsets, maps.keys)
@@ -184,7 +185,8 @@ def _by_names(maps: pa.MapArray) -> Parts | None:
 
 
 def _struct(maps: pa.MapArray, starts: Numbers, count: int) -> pa.Array | None:
-    """The maps that begin at `starts` and have the same names, as structs."""
+    """Returns the maps that begin at `starts` and have the same names, as structs, or None if they have a name
+    twice."""
     names = maps.keys.slice(int(starts[0]), count).to_pylist()
     if len(set(names)) < count:
         return None

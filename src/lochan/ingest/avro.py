@@ -4,9 +4,8 @@ Polars reads most schemas, into columns. Schemas that it does not support (maps,
 by value, which is slower (`avro_values.py`). So are small files, because importing Polars would take longer. A union
 becomes its value, and a map becomes an object.
 
-A file may announce any number of values of any length. Only its bytes count. docs/design/0007-avro.md explains why no
-library reads the values.
-"""
+A file may announce any number of values of any length, so only the bytes that it has are trusted.
+docs/design/0007-avro.md explains why no library reads the values."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ class AvroBlock(NamedTuple):
 
 
 def avro_rows(name: str, stream: Any) -> Iterator[pa.RecordBatch | list[Row]]:
-    """`stream` is a file object. Raises Invalid if the file is damaged."""
+    """Yields batches or rows. `stream` is a file object. Raises Invalid if the file is damaged."""
     source = _Source(name, stream)
     header = _header(source)
     try:
@@ -99,7 +98,7 @@ def _values(source: _Source, header: Header, blocks: list[AvroBlock]) -> Iterato
 
 
 def _few_rows(source: _Source, header: Header, blocks: list[AvroBlock]) -> list[list[Row]] | None:
-    """Returns None if there is a date that Polars supports and Python does not."""
+    """Reads rows value by value. Returns None if there is a date that Polars supports and Python does not."""
     try:
         return list(_values(source, header, blocks))
     except ArithmeticError:
@@ -149,7 +148,7 @@ class _Source:
         return b"".join(pieces)
 
     def long(self, *, or_end: bool = False) -> int | None:
-        """Returns None at the end of the file."""
+        """Reads an int of up to 64 bits. With `or_end`, returns None at the end of the file."""
         value = shift = 0
         while True:
             byte: bytes = self._stream.read(1)
@@ -231,7 +230,7 @@ def _deflate(data: bytes, most: int) -> bytes:
 
 
 def _snappy(data: bytes, most: int) -> bytes:
-    """A CRC-32 of the unpacked bytes follows the data."""
+    """Unpacks a Snappy block. A CRC-32 of the unpacked bytes follows the data."""
     size = shift = 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift

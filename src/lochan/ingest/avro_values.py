@@ -47,7 +47,7 @@ class ValueReader:
             raise ValueError("a block holds more bytes than its rows take")
 
     def index(self, count: int) -> int:
-        """One of the numbers from 0 to `count`: a union's branch, or an enum's symbol."""
+        """Reads a number from 0 up to, but without `count`: a union's branch, or an enum's symbol."""
         index = self.long()
         if not 0 <= index < count:  # Python would count a negative one from the end
             raise ValueError(f"there is no branch or symbol {index}")
@@ -69,7 +69,7 @@ Read = Callable[[ValueReader], Any]
 
 
 def is_simple(schema: Any) -> bool:
-    """Whether the schema consists of records, lists, scalars and optional ones of these, with each name defined
+    """Returns whether the schema consists of records, lists, scalars and optional ones of these, with each name defined
     once."""
     match schema:
         case str():
@@ -91,7 +91,7 @@ def is_simple(schema: Any) -> bool:
 
 
 def reader_of(schema: Any) -> Read:
-    """Raises ValueError if the schema is not valid."""
+    """Returns a reader of values. Raises ValueError if the schema is not valid."""
     return _reader(schema, {}, "")
 
 

@@ -46,7 +46,7 @@ class Channel:
         self.socket = connection
 
     def send(self, kind: bytes, data: bytes | pa.Buffer = b"", files: list[int] | None = None) -> None:
-        """Raises Closed."""
+        """Sends a message, with open files. Raises Closed."""
         view = memoryview(data)
         head = _HEAD.pack(kind, len(view))
         try:
@@ -59,14 +59,14 @@ class Channel:
             raise Closed from error
 
     def receive(self, bytes_max: int) -> Message:
-        """Raises TooLong before it reads the body, or Closed."""
+        """Receives a message. Raises TooLong before it reads the body, or Closed."""
         head = pa.allocate_buffer(_HEAD.size)
         self._fill(memoryview(head))
         kind, size = _HEAD.unpack(memoryview(head))
         return Message(kind, self._body(size, bytes_max))
 
     def receive_with_file(self, bytes_max: int) -> tuple[Message, int | None]:
-        """For the decoder, which must close the file."""
+        """Receives a message with an open file or None, for the decoder, which must close the file."""
         head, files, _, _ = socket.recv_fds(self.socket, _HEAD.size, 1)
         if len(head) < _HEAD.size:
             raise Closed
@@ -97,7 +97,7 @@ class Channel:
 
 
 class Failure(msgspec.Struct, array_like=True):
-    """Why a decoder stops."""
+    """The reason why a decoder stops."""
 
     kind: str  # of FAILURES
     message: str
@@ -105,7 +105,8 @@ class Failure(msgspec.Struct, array_like=True):
     trace: str = ""  # of an unexpected error, for the log
 
 
-# The file is wrong; it needs more than its limits; an unexpected error, which the file must have caused.
+# WRONG: the file is wrong. LIMIT: it needs more than its limits. UNEXPECTED: any other error, which the file must have
+# caused.
 WRONG, LIMIT, UNEXPECTED = "wrong", "limit", "unexpected"
 
 
@@ -132,14 +133,14 @@ class InvalidBatch(Exception):
 
 
 def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
-    """Pieces that are hardly longer than PIECE_BYTES, unless a single row is."""
+    """Yields pieces that are hardly longer than PIECE_BYTES, unless a single row is."""
     rows = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, PIECE_BYTES))
     for begin in range(0, batch.num_rows, rows):
         yield from _pieces(batch.slice(begin, rows))
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
-    """Splits further, because rows of one batch may have very different lengths."""
+    """Splits a batch further, because rows of one batch may have very different lengths."""
     if batch.nbytes > 2 * PIECE_BYTES and batch.num_rows > 1:
         middle = batch.num_rows // 2
         yield from _pieces(batch.slice(0, middle))
@@ -152,7 +153,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
 
 
 def validated_batch(data: pa.Buffer) -> pa.RecordBatch:
-    """Raises InvalidBatch."""
+    """Returns the batch, checked in full. Raises InvalidBatch."""
     try:
         with pa.ipc.open_stream(data) as reader:
             for field in reader.schema:
@@ -168,7 +169,7 @@ def validated_batch(data: pa.Buffer) -> pa.RecordBatch:
 
 
 def _check_type(type: pa.DataType, depth: int) -> None:
-    """Raises InvalidBatch. The decoder has expanded types that fold values."""
+    """Raises InvalidBatch for a type that folds values, which the decoder has expanded, or for too deep nesting."""
     if depth > _DEPTH_MAX:
         raise InvalidBatch("nested too deeply")
     if isinstance(type, pa.BaseExtensionType) or any(each(type) for each in _FOLDED):
@@ -188,12 +189,12 @@ class InvalidRows(Exception):
 
 
 def pack_rows(rows: list[Row]) -> bytes:
-    """Raises ValueError, TypeError or RecursionError for a value that no row can hold."""
+    """Encodes rows. Raises ValueError, TypeError or RecursionError for a value that no row can hold."""
     return _encoder.encode(_tag(rows))
 
 
 def unpack_rows(data: bytes | memoryview) -> list[Row]:
-    """Raises InvalidRows."""
+    """Decodes rows. Raises InvalidRows."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, InvalidOperation, RecursionError) as error:

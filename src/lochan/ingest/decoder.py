@@ -23,8 +23,8 @@ from lochan.errors import Transient
 from lochan.ingest.channel import Channel, Closed, Message, TooLong
 from lochan.ingest.fork_server import STATUS
 
-# Nothing of ours: no store's key, no secret. The settings keep Arrow and numpy from starting threads, which do not
-# survive a fork.
+# The environment of this process is not passed on: no store's key, no secret. The settings keep Arrow and numpy from
+# starting threads, which do not survive a fork.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # returns freed memory, so that only memory in use counts against the limit
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 
 
 class DecoderDied(Exception):
-    """The decoder ended without a message. `signal` ended it, or 0 if none did."""
+    """The decoder ended without a message. `signal` is the signal that ended it, or 0 if none did."""
 
     def __init__(self, signal: int) -> None:
         super().__init__(signal)
@@ -58,7 +58,7 @@ class DecoderKilled(Exception):
 
 
 class Decoder:
-    """To be used by one thread, except for `kill`."""
+    """A decoder. One thread may use it; `kill` may be called from any thread."""
 
     def __init__(self, channel: socket.socket, status: socket.socket) -> None:
         self._channel = Channel(channel)
@@ -74,12 +74,14 @@ class Decoder:
         self.close()
 
     def send(self, kind: bytes, data: bytes = b"", file: int | None = None) -> None:
-        """Never fails: a decoder that has died may have sent its reason before, which `receive` returns."""
+        """Sends a message. Never fails: a decoder that has died may have sent its reason before, which `receive`
+        returns."""
         with suppress(Closed):
             self._channel.send(kind, data, None if file is None else [file])
 
     def receive(self, bytes_max: int) -> Message:
-        """Raises DecoderDied, DecoderKilled or TooLong. After TooLong nothing more can be received."""
+        """Receives a message. Raises DecoderDied, DecoderKilled or TooLong. After TooLong nothing more can be
+        received."""
         try:
             return self._channel.receive(bytes_max)
         except Closed:
@@ -89,7 +91,7 @@ class Decoder:
             raise
 
     def kill(self) -> None:
-        """May be called from any thread. `receive` then raises DecoderKilled."""
+        """Kills the decoder. May be called from any thread. `receive` then raises DecoderKilled."""
         with self._lock:
             if self._closed:
                 return
@@ -100,7 +102,7 @@ class Decoder:
                 self._channel.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Returns when the decoder is dead. May be called twice."""
+        """Ends the decoder, and returns when it is dead. Calling it again does nothing."""
         if self._closed:
             return
         with suppress(OSError):
@@ -121,7 +123,8 @@ class Decoder:
         return DecoderDied(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
 
     def _wait(self) -> int | None:
-        """Waits until it is dead. Returns None if the fork server ended first, and all its decoders with it."""
+        """Waits until the decoder is dead, and returns its exit status. Returns None if the fork server ended first,
+        and all its decoders with it."""
         data = b""
         with suppress(OSError):
             while len(data) < STATUS.size and (piece := self._status.recv(STATUS.size - len(data))):
@@ -130,7 +133,7 @@ class Decoder:
 
 
 class ForkServer:
-    """May be used by any thread."""
+    """A fork server, for use by any thread."""
 
     def __init__(self, module: str) -> None:
         self._owner = os.getpid()
@@ -140,7 +143,7 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Decoder:
-        """Raises Transient."""
+        """Starts a decoder. Raises Transient."""
         for _ in range(2):
             channel, its_channel = socket.socketpair()
             status, its_status = socket.socketpair()
@@ -156,12 +159,12 @@ class ForkServer:
         raise Transient("the process that reads files does not start", hint="try again")
 
     def warm(self) -> None:
-        """Raises Transient."""
+        """Starts the fork server, if it does not run yet. Raises Transient."""
         with self._lock:
             self._started()
 
     def close(self) -> None:
-        """Ends all decoders that still run. May be called twice."""
+        """Ends the fork server, and all decoders that still run. Calling it again does nothing."""
         if os.getpid() == self._owner:  # and not in a forked copy
             with self._lock:
                 self._stop()
@@ -208,7 +211,7 @@ _servers_lock = threading.Lock()
 
 
 def fork_server(module: str) -> ForkServer:
-    """The fork server of this process. A forked process does not use its parent's."""
+    """Returns the fork server of this process. A forked process does not use its parent's."""
     key = os.getpid(), module
     with _servers_lock:
         if key not in _servers:

@@ -1,12 +1,11 @@
 """The process that decoders are forked from: `python -m lochan.ingest.fork_server FD MODULE`.
 
 It imports MODULE, calls its function `prepare` once, and its function `run` in each decoder. It has one thread, because
-forking a process with several would leave locks in the decoder that nobody ever opens. It never sees a user's file, so
+forking a process with several would leave locks in the decoder that nothing ever opens. It never sees a user's file, so
 a decoder starts without a trace of an earlier one.
 
 Pairs of sockets arrive on FD. The first is the decoder's channel. The exit status is written to the second when the
-decoder has ended. The decoder is killed when the other side closes its half. All decoders end when FD is closed.
-"""
+decoder has ended. The decoder is killed when the other side closes its half. All decoders end when FD is closed."""
 
 from __future__ import annotations
 
@@ -69,13 +68,13 @@ class _ForkServer:
                         os._exit(0)  # without the messages that libraries print at exit
                 elif key.fileobj == self._wakeup:
                     self._reap()
-                elif self._statuses.get(key.data) is key.fileobj:  # nobody waits for this decoder any more
+                elif self._statuses.get(key.data) is key.fileobj:  # the caller has given up this decoder
                     self._selector.unregister(key.fileobj)
                     self._kill(key.data)
                 # Else an earlier event of the same batch has reaped it.
 
     def _fork(self) -> bool:
-        """Returns False if the caller is gone."""
+        """Forks a decoder for the next pair of sockets. Returns False if the caller is gone."""
         data, files, _, _ = socket.recv_fds(self._control, 1, 2)
         if not data or len(files) < 2:
             return False

@@ -31,20 +31,20 @@ _DOUBLE, _DATE, _MICROS, _STRING = pa.float64(), pa.date32(), pa.timestamp("us",
 
 @dataclass(frozen=True)
 class PathColumns:
-    """Can be pickled."""
+    """The columns in the paths of a set of files. Can be pickled."""
 
     below: str  # the prefix of paths that is ignored
     schema: pa.Schema
 
     def row(self, path: str) -> pa.RecordBatch:
-        """The columns of that file, as one row."""
+        """Returns the columns of that file, as one row."""
         found = path_values(path, self.below)
         arrays = [pa.array([_value(found.get(each.name), each.type)], each.type) for each in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def path_columns(paths: Iterable[str], below: str = "") -> PathColumns:
-    """The columns of all files together, in the order of their first occurrence."""
+    """Returns the columns of all files together, in the order of their first occurrence."""
     types: dict[str, pa.DataType | None] = {}
     for path in paths:
         for name, text in path_values(path, below).items():
@@ -54,7 +54,7 @@ def path_columns(paths: Iterable[str], below: str = "") -> PathColumns:
 
 
 def path_values(path: str, below: str = "") -> dict[str, str | None]:
-    """The values as they are written. If a name occurs twice, the last one counts."""
+    """Returns the values as they are written. If a name occurs twice, the last one counts."""
     found: dict[str, str | None] = {}
     for folder in path.removeprefix(below).split("/")[:-1]:
         name, separator, value = folder.partition("=")
@@ -87,7 +87,8 @@ def _type(text: str) -> pa.DataType:
 
 
 def _common(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType | None:
-    """None stands for NULL alone. No digit is lost: types that would lose one become strings."""
+    """Returns a type for both. None stands for NULL alone. No digit is lost: types that would lose one become
+    strings."""
     if left is None or right is None or left == right:
         return left or right
     if _DOUBLE in (left, right):
@@ -103,14 +104,14 @@ def _common(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType 
 
 
 def _digits(type: pa.DataType) -> int:
-    """Returns 0 if it is not a type of whole numbers."""
+    """Returns the greatest number of digits of a type of whole numbers, and 0 for any other type."""
     if pa.types.is_decimal(type):
         return int(type.precision)
     return {pa.int32(): 10, pa.int64(): 19}.get(type, 0)
 
 
 def _value(text: str | None, type: pa.DataType) -> Any:
-    """Returns None for a date or a time that does not exist."""
+    """Converts a value. Returns None for a date or a time that does not exist."""
     if text is None or type == _STRING:
         return text
     if pa.types.is_decimal(type):

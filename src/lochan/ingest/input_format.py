@@ -39,12 +39,12 @@ _BY_SUFFIX = {
 
 
 def packing(head: bytes) -> str | None:
-    """The compression, gzip or zstd. None: the bytes are not compressed."""
+    """Returns the compression, gzip or zstd, or None if the bytes are not compressed."""
     return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
 
 
 def detect(name: str, head: bytes) -> str:
-    """`head` are unpacked bytes. Raises Invalid if the format cannot be detected."""
+    """Returns the format of an input; `head` are its first unpacked bytes. Raises Invalid if it cannot be detected."""
     if head.startswith(b"PAR1"):
         return PARQUET
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -81,7 +81,7 @@ def _by_name(name: str) -> str | None:
 
 
 def _one_per_line(head: bytes) -> str:
-    """If the first object does not end on its line, the input is JSON over several lines."""
+    """Returns NDJSON or JSON. If the first object does not end on its line, the input is JSON over several lines."""
     line, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
     if not newline and len(head) < HEAD_BYTES:
         newline = b"\n"  # the input is this one line

@@ -19,7 +19,7 @@ from lochan.errors import Invalid
 CHUNK_BYTES = 32 << 20
 ROW_BYTES_MAX = 512 << 20
 _READ_BYTES = 4 << 20
-_BLOCK_BYTES = 256 << 10  # searched at a time: within the processor's cache
+_BLOCK_BYTES = 256 << 10  # searched together: within the processor's cache
 
 
 class Readable(Protocol):
@@ -27,7 +27,7 @@ class Readable(Protocol):
 
 
 class Lines(NamedTuple):
-    """If `valid` is false, `texts` may contain bytes that are not UTF-8."""
+    """Rows as texts. If not `valid`, `texts` may contain bytes that are not UTF-8."""
 
     name: str  # of the input
     texts: pa.StringArray
@@ -51,7 +51,7 @@ class Lines(NamedTuple):
 
 
 def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
-    """Each line includes its newline."""
+    """Yields the lines of a stream. Each includes its newline."""
     number, begin = 1, b""
     while True:
         room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # does not fill it with zeros
@@ -86,7 +86,7 @@ def _fill(stream: Readable, into: memoryview) -> int:
 
 
 def _last_end(data: memoryview) -> int:
-    """The position after the last newline."""
+    """Returns the position after the last newline, or 0 if there is none."""
     for size in (_BLOCK_BYTES, _READ_BYTES, len(data)):
         at = bytes(data[-size:]).rfind(b"\n")
         if at >= 0:
@@ -102,7 +102,7 @@ def _cut(name: str, data: memoryview, first: int) -> Lines:
 
 
 def _line_ends(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """The positions after newlines. Comparing all bytes at once would fill as much memory again."""
+    """Returns the positions after newlines. Comparing all bytes at once would need as much memory again."""
     blocks = range(0, len(data), _BLOCK_BYTES)
     return np.concatenate([np.flatnonzero(data[at : at + _BLOCK_BYTES] == 10) + (at + 1) for at in blocks])
 
@@ -137,7 +137,8 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def json_elements(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
-    """Raises Invalid if the JSON ends too early, or if there is something else between its rows."""
+    """Yields the rows of a JSON text. Raises Invalid if the JSON ends too early, or if anything else is between its
+    rows."""
     reading = _Reading(name)
     room = memoryview(bytearray(chunk_bytes))
     while count := stream.readinto(room):
@@ -204,7 +205,7 @@ class _Reading:
         return texts_of(self._name, bytes(data[: int(ends[-1])]), ends, first, places)
 
     def _between(self, view: Bytes, inside: Flags) -> None:
-        """Checks what is between rows: blanks, and in a list commas, which become blanks."""
+        """Checks the bytes between rows: blanks, and in a list commas, which become blanks."""
         closing = np.concatenate(([False], inside[:-1])) if len(inside) else inside
         outside = ~(inside | closing)
         if self._outer == 1:
@@ -220,7 +221,8 @@ class _Reading:
         return Invalid(f"{self._name}:{line}: a row must be an object", hint=f"near {near!r}")
 
     def _list_end(self, view: Bytes, last: int) -> int:
-        """After the last complete row the list may end, and nothing else may follow."""
+        """Checks whether the list ends after the last complete row. Raises Invalid if anything else follows. Returns
+        the end of what is done."""
         tail = bytes(view[last:])
         lead = tail.lstrip(b" \t\r\n,")
         if lead.startswith(b"]"):
@@ -236,7 +238,7 @@ class _Reading:
 
 
 def _depths(view: Bytes) -> npt.NDArray[np.int32]:
-    """The depth after each byte: an opening bracket is inside, a closing one is not."""
+    """Returns the depth after each byte: an opening bracket is inside, a closing one is not."""
     quotes = _quotes(view)
     quoted = np.cumsum(quotes, dtype=np.int32) & 1
     step = np.zeros(len(view), dtype=np.int8)
@@ -247,7 +249,7 @@ def _depths(view: Bytes) -> npt.NDArray[np.int32]:
 
 
 def _quotes(view: Bytes) -> Flags:
-    """The quotes that begin or end a string: those with an even number of backslashes before them."""
+    """Finds the quotes that begin or end a string: those with an even number of backslashes before them."""
     quotes: Flags = view == ord('"')
     slashes = np.flatnonzero(view == ord("\\"))
     if len(slashes):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-# On top of the memory of the decoder's engine: what Python and Arrow hold of the current chunk.
+# Added to the memory of the decoder's engine, for what Python and Arrow hold of the current chunk.
 MARGIN_BYTES = 512 << 20
 OPEN_FILES = 256
 
@@ -41,7 +41,7 @@ def _limit(what: int, most: int, more: int = 0) -> None:
 
 
 def _data_bytes() -> int:
-    """The size of this process's data now; 0 if the system does not report it."""
+    """Returns the size of this process's data now, or 0 if the system does not report it."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmData:"):

@@ -28,7 +28,7 @@ class Growth:
         self._count = 0
 
     def take(self, rows: int, size: int) -> None:
-        """Raises Invalid if it is too much."""
+        """Counts more data. Raises Invalid if it is too much."""
         self._count += size + rows * _ROW_BYTES
         if self._count > self.bytes_max:
             raise growth_error(self._name, self._size, self.bytes_max)
@@ -78,7 +78,7 @@ class UnpackedStream:
 
     @property
     def count(self) -> int:
-        """How many bytes were reported to `advance`."""
+        """The number of bytes that were reported to `advance`."""
         return self._counted.count
 
     def read(self, size: int = -1, /) -> bytes:
@@ -101,7 +101,7 @@ class UnpackedStream:
         return count
 
     def head_line(self, size_max: int) -> bytes:
-        """The first bytes, including the whole first line unless it is longer than `size_max`."""
+        """Returns the first bytes, including the whole first line unless it is longer than `size_max`."""
         while b"\n" not in self.head and len(self.head) < size_max:
             before = len(self.head)
             self.head = self._fill(2 * before)
@@ -110,7 +110,8 @@ class UnpackedStream:
         return self.head
 
     def close(self) -> None:
-        """For Arrow, which closes what it reads. The caller closes the stream by leaving its context."""
+        """Marks the stream as closed, for Arrow, which closes what it reads. The caller closes it by leaving its
+        context."""
         self.closed = True
 
     def _fill(self, size: int) -> bytes:

@@ -69,7 +69,8 @@ def check_batch(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def shape_batch(batch: pa.RecordBatch, times: Collection[Path] = ()) -> ShapedBatch | None:
-    """Returns None if it has something without a column of its own. Use `rows_of` then."""
+    """Puts a batch into the columns of a layout. Returns None if a part of it has no column of its own; then use
+    `rows_of`."""
     _check_names(batch.schema)
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
@@ -107,7 +108,7 @@ def _as_times(column: pa.Array) -> tuple[pa.Array, Type | None]:
 
 
 def rows_of(batch: pa.RecordBatch) -> list[Row]:
-    """The rows one by one, for any types."""
+    """Returns the rows one by one, for any types."""
     _check_names(batch.schema)
     columns = [_python(plain_column(column)) for column in batch.columns]
     names = batch.schema.names
@@ -150,7 +151,7 @@ def plain_column(column: pa.Array) -> pa.Array:
 
 
 def type_of(type: pa.DataType) -> Type | None:
-    """The type of a plain column. Returns None if its rows must be read one by one."""
+    """Returns the type of a plain column, or None if its rows must be read one by one."""
     types = pa.types
     if type in _SCALARS:
         return _SCALARS[type]
@@ -190,8 +191,8 @@ def _timestamp(column: pa.Array) -> pa.Array:
 
 
 def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | None:
-    """The type by the column's nulls: never null, nullable, or always null. For a member of a struct, `rows` is the
-    number of rows in which the struct is not null. Returns None if no column would tell."""
+    """Returns the type with the column's nulls: never null, nullable, or always null. For a member of a struct, `rows`
+    is the number of rows in which the struct is not null. Returns None if no column would distinguish these."""
     rows = len(column) if rows is None else rows
     there = len(column) - column.null_count
     if not there:
@@ -206,7 +207,7 @@ def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | N
 
 
 def _with_column(type: Type) -> Type | None:
-    """Makes the members nullable, though all are null: otherwise nothing tells whether the object exists."""
+    """Makes the members nullable, though all are null: otherwise no column would show whether the object exists."""
     if isinstance(type, Object):
         found = _object((name, _with_column(each)) for name, each in type.fields)
         return Maybe(found) if found is not None and has_column(found) else None
@@ -214,7 +215,7 @@ def _with_column(type: Type) -> Type | None:
 
 
 def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
-    """Returns None if one of the types is None."""
+    """Returns an object of these fields, or None if one of the types is None."""
     known: list[tuple[str, Type]] = []
     for name, type in fields:
         if type is None:
@@ -224,8 +225,8 @@ def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
 
 
 def _columns_by_name(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
-    """The columns by their names in the layout, with decimals as texts. Returns None if the layout keeps anything else
-    as text."""
+    """Returns the columns by their names in the layout, with decimals as texts. Returns None if the layout keeps
+    anything else as text."""
     found = []
     for member in members:
         column = columns[member.name]

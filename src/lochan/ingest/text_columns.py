@@ -1,8 +1,7 @@
-"""The kind of a column of texts, batch by batch, proven for all of its values, in Arrow's own loops.
+"""Determines the kind of a column of texts, batch by batch, and proves it for all of its values in Arrow's own loops.
 
-The proofs accept nothing that `text_kinds` does not take for that kind, but not all of what it does: 1e5 is a number,
-and is not proven here. So a column that fails them may still have a kind, which must be found in another way.
-"""
+The proofs accept only texts that `text_kinds` accepts for that kind, but not all of them: 1e5 is a number, and is not
+proven here. So a column that fails them may still have a kind, which must be found in another way."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from lochan.ingest.text_kinds import STRINGS, kind_of_text
 from lochan.pools.kinds import BOOL, FLOAT, INT, STRING
 
 UNKNOWN = ""
-_LOOKED_AT = 100  # values of a batch, for one that is of no kind
+_LOOKED_AT = 100  # values of a batch, to find one that is only a string
 _PLAIN_INTS = 10**15  # ints below it have at most fifteen digits, so they are floats too
 _PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
 _PLAIN_BYTES = 15  # so at most fifteen digits: a float represents any such decimal
@@ -21,16 +20,16 @@ _TYPES = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64()}
 
 
 class TextColumn:
-    """What is known about a column of which `see` has seen some values.
+    """The kind of a column of which `see` has seen some values.
 
-    `kind` is that of all values: None if there are none, UNKNOWN if it must be found in another way."""
+    `kind` is the kind of all of them: None if there are none, UNKNOWN if it must be found in another way."""
 
     def __init__(self) -> None:
         self.kind: str | None = None
         self._plain = True  # all ints so far are below _PLAIN_INTS
 
     def see(self, texts: pa.Array) -> None:
-        """REQUIRES: they are strings."""
+        """Takes more values into account. REQUIRES: they are strings."""
         if self.kind in (STRING, UNKNOWN) or texts.null_count == len(texts):
             return
         texts = texts.drop_null()
@@ -41,7 +40,7 @@ class TextColumn:
             self.kind = STRING if _has_other(texts) else UNKNOWN
 
     def typed(self, texts: pa.Array) -> pa.Array:
-        """The values by their kind, if that is known."""
+        """Returns the values by their kind, if that is known, else the texts."""
         if self.kind in (None, STRING, UNKNOWN):
             return texts
         return pc.equal(texts, "true") if self.kind == BOOL else texts.cast(_TYPES[self.kind or STRING])
@@ -60,7 +59,7 @@ class TextColumn:
 
 
 def _kinds_after(kind: str | None) -> tuple[str, ...]:
-    """The kinds that all values may have, if those before have this one."""
+    """Returns the kinds that all values may have, if those before have this one."""
     return {None: (BOOL, INT, FLOAT), BOOL: (BOOL,), INT: (INT, FLOAT)}.get(kind, (FLOAT,))
 
 
@@ -70,7 +69,7 @@ def _has_other(texts: pa.Array) -> bool:
 
 
 def as_ints(texts: pa.Array) -> pa.Array | None:
-    """Returns None if one of them is not written as an int of 64 bits."""
+    """Returns the ints, or None if one of the texts is not written as an int of 64 bits."""
     try:
         found = texts.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -79,7 +78,7 @@ def as_ints(texts: pa.Array) -> pa.Array | None:
 
 
 def are_floats(texts: pa.Array) -> bool:
-    """Whether each has few digits, or is written as Arrow writes that float, without an exponent."""
+    """Returns whether each has few digits, or is written as Arrow writes that float, without an exponent."""
     short = pc.less_equal(pc.binary_length(texts), _PLAIN_BYTES)
     few = texts.filter(short)
     if not pc.all(pc.match_substring_regex(few, _PLAIN)).as_py():

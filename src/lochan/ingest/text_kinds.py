@@ -50,7 +50,7 @@ def value_of(kind: int, text: str) -> Any:
 
 
 def column_kind(column: pa.Array) -> int:
-    """The kind of a column of texts, in which an empty text is a string and not null."""
+    """Returns the kind of a column of texts, in which an empty text is a string and not null."""
     texts = (each for each in column.to_pylist() if each is not None)
     return reduce(common_kind, (kind_of_text(each) or STRINGS for each in texts), NONE)
 

@@ -28,7 +28,7 @@ Place = tuple[str, ...]
 
 
 def xml_rows(name: str, file: Path, row_tag: str = "") -> Iterator[list[Row]]:
-    """Raises Invalid if the file is not XML, or has no element with that name."""
+    """Yields the rows. Raises Invalid if the file is not XML, or has no element with that name."""
     learned = _Learned()
     count = 0
     for element in _elements(name, file, row_tag):
@@ -88,7 +88,7 @@ class _Learned:
 
 
 def _texts(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """Attributes and the element's own text, by name. The text has no name if there is nothing beside it."""
+    """Yields attributes and the element's own text, by name. The text has no name if nothing is beside it."""
     for name, text in element.attrib.items():
         yield f"_{_name(name)}", text
     text = (element.text or "").strip() if not len(element) else _own_text(element)
@@ -102,7 +102,7 @@ def _own_text(element: ElementTree.Element) -> str:
 
 
 def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Element]:
-    """One element at a time. Elements that were returned are freed."""
+    """Yields one element at a time. Elements that were returned are freed."""
     above: list[ElementTree.Element] = []
     inside = 0  # depth below a row's element
     try:
@@ -133,5 +133,5 @@ def _is_row(element: ElementTree.Element, depth: int, row_tag: str) -> bool:
 
 
 def _name(tag: str) -> str:
-    """Without its namespace."""
+    """Returns the name without its namespace."""
     return tag.rpartition("}")[2]
