@@ -1,9 +1,8 @@
 """Contents that several checkouts share by hard links, in the user's cache: one read-only file for each content.
 
 An edit in place would change the cache, and with it every checkout that has the file. So the files are read-only, and
-links are refused to root, whom that does not stop. Somebody can still make a file writable and edit it: then its time
-is no longer the one that belongs to its name, and nobody gets it from the cache again.
-"""
+links are refused to root, who can write to read-only files. A user can still make a file writable and edit it: then its
+time no longer fits its name, and the cache does not return it again."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _NS = 1_000_000_000
 
 
 def check_links() -> None:
-    """Raises Refused where read-only files can be written."""
+    """Raises Refused if this user can write to read-only files."""
     if os.geteuid() == 0:
         raise Refused(
             "links to the cache are not for root: read-only files would not keep root from changing the cache",
@@ -28,13 +27,14 @@ def check_links() -> None:
 
 
 class ContentCache:
-    """The cache of one lake's contents: what others put into their lakes must not become a file of this one."""
+    """The cache of one lake's contents. Each lake has its own, because contents of other lakes must not become files of
+    this one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, key: str, size: int) -> Path | None:
-        """None: it is not there, or is not what it was."""
+        """Returns the file with this content, or None if there is none, or if it was changed."""
         file = self._place(key)
         try:
             about = file.lstat()
@@ -44,7 +44,8 @@ class ContentCache:
         return file if is_whole else None
 
     def add(self, key: str, part: Path) -> Path:
-        """Takes a complete file from the folder for parts, if the disk is the same. Raises Refused if not."""
+        """Moves a complete file from the folder for parts into the cache, and returns its new path. Raises Refused if
+        the cache is on another disk."""
         from lochan.store.disk import make_private_folder
 
         file = self._place(key)
@@ -69,5 +70,5 @@ class ContentCache:
 
 
 def _stamp(key: str) -> int:
-    """The nanoseconds of the time of a file with this content: any write to the file gives it others."""
+    """Returns the nanoseconds of the time of a file with this content. Any write to the file changes them."""
     return int.from_bytes(sha256(b"time of " + key.encode()).digest()[:8], "big") % _NS

@@ -1,4 +1,4 @@
-"""What differs between a folder and its state: a file is read only if its size or its time is another."""
+"""The differences between a folder and its state. A file is read only if its size or its time has changed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class FileChange(NamedTuple):
     path: str
     kind: str  # added, changed, removed
     size: int  # of the file; of one that was removed, what it had
-    now: FileState | None  # the file as it is; None: it was removed, or is no file any more
+    now: FileState | None  # the file as it is; None if it was removed, or is no longer a file
     is_file: bool = True  # False: something else stands there, such as a link
 
 
 def find_changes(folder: Path, state: CheckoutState, report: Report) -> list[FileChange]:
-    """In the order of paths. Links are never followed. Raises Invalid for an ignore file without meaning."""
+    """Returns the changes in the order of paths. Links are never followed. Raises Invalid for an ignore file with an
+    invalid line."""
     doubtful_ns = saved_ns(folder) - _DOUBT_NS
     seen: set[str] = set()
     found: list[FileChange] = []
@@ -66,7 +67,7 @@ def _change(
 
 
 def _lstat(folder: Path, path: str) -> os.stat_result | None:
-    """None where there is nothing, also behind a link that stands in for a folder."""
+    """Returns None if nothing is there, or if a link stands in the place of one of the folders."""
     above = path.rpartition("/")[0]
     try:
         while above:
@@ -79,7 +80,7 @@ def _lstat(folder: Path, path: str) -> os.stat_result | None:
 
 
 def file_state(file: Path) -> FileState:
-    """Raises OSError for a link."""
+    """Returns the state of a file. Raises OSError for a link."""
     digest = hashlib.md5(usedforsecurity=False)
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     try:
@@ -93,7 +94,7 @@ def file_state(file: Path) -> FileState:
 
 
 def _files(folder: Path, ignore: Ignore, state: CheckoutState, report: Report) -> Iterator[tuple[str, os.stat_result]]:
-    """Files, and what stands where the state has one."""
+    """Yields files, and anything else at a path where the state has a file."""
     waiting = [""]
     while waiting:
         above = waiting.pop()

@@ -3,12 +3,11 @@
     # a comment          *.tmp   in every folder          /build   only at the top
     logs/    folders     a/**/b  any folders between      !keep.tmp   not left out after all
 
-The last line that fits decides. Inside of a folder that is left out nothing is looked at. What is in the commit is
+The last line that fits decides. The contents of a folder that is left out are not examined. Files of the commit are
 never left out.
 
 A commit may come from anybody, and its ignore file with it, so a match takes time in proportion to the path: only the
-last `**` and, within a name, the last `*` is ever tried in another place.
-"""
+last `**` and, within a name, the last `*` is ever tried in another place."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class _Rule(NamedTuple):
 
 class Ignore:
     def __init__(self, text: str = "") -> None:
-        """Raises Invalid for a line that means nothing."""
+        """Raises Invalid for an invalid line."""
         self._rules = list(_rules(text))
 
     @classmethod
@@ -89,7 +88,7 @@ def _rules(text: str) -> Iterator[_Rule]:
 
 
 def _without_spaces(line: str) -> str:
-    """At its end, unless a backslash is before them."""
+    """Removes white space at the end of the line, unless a backslash is before it."""
     bare = line.rstrip(" \t")
     return f"{bare} " if bare.endswith("\\") and bare != line else bare
 
@@ -99,7 +98,7 @@ _ANY = re.compile(r"(?s:.*)")
 
 
 def _names(glob: str) -> Iterator[re.Pattern[str] | None]:
-    """The pattern of each name in a path."""
+    """Yields the pattern of each name in a path."""
     letters: list[str] = []
     for letter in [*_letters(glob), _SLASH]:
         if letter != _SLASH:
@@ -110,7 +109,7 @@ def _names(glob: str) -> Iterator[re.Pattern[str] | None]:
 
 
 def _letters(glob: str) -> Iterator[str]:
-    """What each letter of a name is matched by, with stars and slashes between them."""
+    """Yields a regular expression for each letter of a name, with stars and slashes between them."""
     at = 0
     while at < len(glob):
         letter = glob[at]
@@ -135,7 +134,8 @@ def _letters(glob: str) -> Iterator[str]:
 
 
 def _regex(letters: Sequence[str]) -> str:
-    """Behind a star the first place that fits is as good as any later one, so none other is tried: an atomic group."""
+    """Returns a regular expression. After a star, the first place that fits is as good as any later one, so no other is
+    tried: an atomic group."""
     parts: list[str] = [""]
     for letter in letters:
         if letter == _STAR:
@@ -149,6 +149,7 @@ def _regex(letters: Sequence[str]) -> str:
 
 
 def _class_end(glob: str, at: int) -> int:
-    """Where its bracket is closed; 0: nowhere, and it stands for itself."""
+    """Returns the position of the closing bracket, or 0 if there is none; then the opening bracket stands for
+    itself."""
     first = at + 2 if glob[at + 1 : at + 2] in ("!", "^") else at + 1
     return max(glob.find("]", first + 1), 0)

@@ -1,4 +1,5 @@
-"""Which paths of a repository can be files of a checkout. A path may hold anything, and a folder must stay a folder."""
+"""Checks which paths of a repository can be files of a checkout. A path may have any characters, and must not lead out
+of the folder."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from lochan.errors import Refused
 
 _NAME_BYTES_MAX = 255
 _SHOWN_MAX = 5
-# What Git finds in such a folder it executes, whoever put it there.
+# Git executes files of such a folder, no matter who put them there.
 _RESERVED = {FOLDER, ".git"}
 
 
 def check_names(paths: Iterable[str], *, folds: bool) -> None:
-    """`folds`: the disk takes names for the same that differ by case alone. REQUIRES: the paths come in the order of
-    their bytes. Raises Refused, with the first of those that cannot be."""
+    """Raises Refused, with the first paths that cannot be files. `folds`: on this disk, names that differ by case alone
+    are the same. REQUIRES: the paths are in the order of their bytes."""
     found = list(_problems(paths, folds))
     if found:
         more = f", and {len(found) - _SHOWN_MAX} more" if len(found) > _SHOWN_MAX else ""
@@ -47,7 +48,7 @@ def _problems(paths: Iterable[str], folds: bool) -> Iterator[str]:
 
 
 def _why_not(path: str) -> str:
-    """Empty: it can be one."""
+    """Returns the reason why a path cannot be a file, or an empty text if it can."""
     for name in path.split("/"):
         if name in ("", ".", "..") or "\0" in name:
             return "it would not be in the folder"
@@ -63,7 +64,8 @@ def _why_not(path: str) -> str:
 
 
 def _clash(path: str, seen: dict[str, str]) -> str:
-    """With the folders above it, which are names too."""
+    """Returns the reason why the names clash on a disk that folds names, including those of the folders above, or an
+    empty text."""
     end = 0
     while end >= 0:
         end = path.find("/", end + 1)
@@ -75,7 +77,7 @@ def _clash(path: str, seen: dict[str, str]) -> str:
 
 
 def folds_names(folder: Path) -> bool:
-    """Whether the disk takes names for the same that differ by case alone. REQUIRES: the folder is there."""
+    """Returns whether names that differ by case alone are the same on this disk. REQUIRES: the folder exists."""
     probe = folder / f"case-{os.getpid()}"
     probe.touch()
     try:
@@ -85,7 +87,8 @@ def folds_names(folder: Path) -> bool:
 
 
 def check_folders(top: Path, folders: Iterable[str]) -> None:
-    """Raises Refused where a link stands in for one of these folders, or for one above them: it may lead anywhere."""
+    """Raises Refused if a link stands in the place of one of these folders, or of one above them, because it may lead
+    anywhere."""
     known: set[str] = {""}
     for folder in folders:
         end = 0

@@ -1,4 +1,4 @@
-"""What a pull does to each file, from three sides: the state, the folder, and the commit to come. Decides, and does
+"""Decides what a pull does to each file, by comparing three sides: the state, the folder, and the new commit. Changes
 nothing."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class RemoteFile(NamedTuple):
 
     path: str  # below the prefix
     size: int
-    md5: str  # empty: nobody knows
-    key: str  # of its content, which no other has; empty: nobody knows
+    md5: str  # empty: unknown
+    key: str  # of its content, unique; empty: unknown
     handle: object = None  # by which its source finds it again
 
 
@@ -62,7 +62,7 @@ def plan_pull(
 
 
 class _Room:
-    """Whether nothing stands where a file is to come, once others are removed."""
+    """Checks whether the place of a new file is free, once others are removed."""
 
     def __init__(self, top: Path, removed: frozenset[str]) -> None:
         self._top = top

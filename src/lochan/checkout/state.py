@@ -1,4 +1,5 @@
-"""What a checkout was made from, and its files as they were then: one file of JSON in `.lochan`, replaced whole."""
+"""The commit that a checkout was made from, and its files as they were then: one JSON file in `.lochan`, which is
+always replaced as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class FileState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CheckoutState(msgspec.Struct, kw_only=True):
-    """Stored on disk."""
+    """The state of a checkout. Stored on disk."""
 
     version: int = VERSION
     lake: str  # its URL
@@ -37,8 +38,8 @@ class CheckoutState(msgspec.Struct, kw_only=True):
     ref: str
     is_branch: bool
     prefix: str = ""  # empty, or ends with a slash
-    commit: str = ""  # that the files are of
-    target: str = ""  # that they were to become of when the work was interrupted; empty: it was not
+    commit: str = ""  # the commit of the files
+    target: str = ""  # the commit of an interrupted pull; empty: none was interrupted
     cache: str = ""  # the folder of the cache that the files are hard links to; empty: they are files of their own
     files: dict[str, FileState] = {}  # by the path below the prefix
 
@@ -48,7 +49,7 @@ class _Version(msgspec.Struct):
 
 
 def find(start: Path) -> Path | None:
-    """The nearest folder upwards that is a checkout."""
+    """Returns the nearest folder upwards that is a checkout, or None."""
     for folder in (start, *start.parents):
         if (folder / FOLDER / _FILE).is_file():
             return folder
@@ -56,7 +57,7 @@ def find(start: Path) -> Path | None:
 
 
 def load(folder: Path) -> CheckoutState:
-    """Raises NotFound, FutureFormat, Invalid for a damaged one."""
+    """Reads the state. Raises NotFound, FutureFormat, or Invalid if the file is damaged."""
     file = folder / FOLDER / _FILE
     try:
         data = file.read_bytes()
@@ -72,7 +73,7 @@ def load(folder: Path) -> CheckoutState:
 
 
 def save(folder: Path, state: CheckoutState) -> None:
-    """The whole file or nothing, also when the power goes."""
+    """Writes the state atomically, also if the power fails."""
     place = folder / FOLDER
     new = place / f"{_FILE}.new"
     with new.open("wb") as out:
@@ -88,13 +89,14 @@ def save(folder: Path, state: CheckoutState) -> None:
 
 
 def saved_ns(folder: Path) -> int:
-    """When it was saved, by the clock of the disk."""
+    """Returns the time at which the state was saved, by the clock of the disk."""
     return (folder / FOLDER / _FILE).stat().st_mtime_ns
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[Path]:
-    """No other process works on the checkout meanwhile. Gives the folder for parts, which is empty. Raises Conflict."""
+    """Keeps other processes from working on the checkout meanwhile. Yields the folder for parts, which is empty. Raises
+    Conflict."""
     from lochan.store.disk import make_private_folder
 
     make_private_folder(str(folder / FOLDER / _PARTS))
@@ -112,6 +114,6 @@ def alone(folder: Path) -> Iterator[Path]:
 
 
 def _clear(parts: Path) -> None:
-    """What a process that was killed has left."""
+    """Removes the files that a killed process has left."""
     for each in parts.iterdir():
         each.unlink()

@@ -1,4 +1,4 @@
-"""Files on their way into a folder: many at a time, each whole or not there at all."""
+"""Writes files into a folder: many at a time, each as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class FileSource(Protocol):
     """The objects of one commit."""
 
     def read_now(self, file: RemoteFile) -> bytes | None:
-        """The whole of a small one, if it can be read without waiting. None: use `stream`."""
+        """Returns all bytes of a small file, if it can be read without waiting, or None; then use `stream`."""
 
     def stream(self, file: RemoteFile) -> AsyncIterator[bytes]:
-        """Raises Gone, Corrupt."""
+        """Yields the bytes of a file. Raises Gone, Corrupt."""
 
 
 class Transfer:
-    """`parts` is a folder on the same disk."""
+    """Writes files into the folder `top`. `parts` is a folder on the same disk."""
 
     def __init__(self, top: Path, parts: Path, source: FileSource, cache: ContentCache | None, advance: Advance):
         self._top = f"{top}/"
@@ -47,8 +47,8 @@ class Transfer:
         self._folders = {""}
 
     async def all(self, files: Sequence[RemoteFile], known: Mapping[str, FileState]) -> dict[str, FileState]:
-        """The files as they are now. Those that are `known` are replaced. One that was changed or has come meanwhile is
-        an error, and stays. Raises AlreadyExists."""
+        """Writes the files, and returns their new states. Those in `known` are replaced. Raises AlreadyExists if a file
+        was changed or created meanwhile; it stays."""
         done: dict[str, FileState] = {}
         waiting = []
         for file in files:
@@ -107,7 +107,7 @@ class Transfer:
         return self._finish(file, part, FileState(size, digest.hexdigest(), mtime_ns), before)
 
     def _finish(self, file: RemoteFile, part: str, made: FileState, before: FileState | None) -> FileState:
-        """Puts a complete part to its place."""
+        """Moves a complete part to its place."""
         if self._cache is not None and file.key:
             cached = self._cache.add(file.key, Path(part))
             self._link(cached, file.path, before)
@@ -152,7 +152,7 @@ def _write(opened: int, data: bytes) -> None:
 
 
 def check_unchanged(place: str, before: FileState) -> None:
-    """The last look before a file is replaced or removed. Raises AlreadyExists if somebody has changed it meanwhile."""
+    """Checks a file just before it is replaced or removed. Raises AlreadyExists if it was changed meanwhile."""
     try:
         about = os.lstat(place)
         if (about.st_size, about.st_mtime_ns) == (before.size, before.mtime_ns):
@@ -172,7 +172,8 @@ def _came(place: str) -> AlreadyExists:
 
 
 def remove_files(top: Path, paths: Sequence[str], known: Mapping[str, FileState]) -> None:
-    """With the folders that are empty then. Raises AlreadyExists for one that was changed meanwhile, which stays."""
+    """Removes files, and folders that are empty then. Raises AlreadyExists for a file that was changed meanwhile, which
+    stays."""
     folders = set()
     for path in paths:
         check_unchanged(f"{top}/{path}", known[path])
