@@ -1,4 +1,5 @@
-"""An open file: read by ranges through a cache of blocks, or written in pieces that go to the store as they come."""
+"""An open file: it is read by ranges through a cache of blocks, or written in pieces that go to the store as they
+come."""
 
 from __future__ import annotations
 
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class ObjectReader(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no types
-    """The object of the moment at which it was opened: bytes of another one at its path are never mixed in."""
+    """Reads the object that was at the path when the file was opened: bytes of a later object are never mixed in."""
 
     def __init__(self, fs: LochanFileSystem, name: str, opened: OpenObject, **options: Any) -> None:
-        """`etag` is among the options where a file is opened again that was pickled. Raises OSError (ESTALE) if another
-        object has come to the path since."""
+        """`etag` is among the options if a pickled file is opened again. Raises OSError (ESTALE) if the object was
+        replaced since."""
         if options.pop("etag", opened.etag) != opened.etag:
             raise _replaced_error(name)
         self._opened = opened
         super().__init__(fs, name, "rb", **{**options, "size": opened.size, "etag": opened.etag})
 
     def _fetch_range(self, start: int, end: int) -> bytes:
-        """Raises OSError (ESTALE) where a server cannot give the bytes of an object that was replaced."""
+        """Reads a range. Raises OSError (ESTALE) if a server no longer has the bytes of an object that was replaced."""
         try:
             with os_errors(self.path):
                 return self._opened.read(start, min(end, self.size))
@@ -48,7 +49,8 @@ def _replaced_error(name: str) -> OSError:
 
 
 class ObjectFileWriter(AbstractBufferedFile):  # type: ignore[misc]
-    """The object is there when the file is closed, and all of it. If a `with` block raises, nothing is."""
+    """Writes an object, which exists as a whole when the file is closed. If a `with` block raises, nothing is
+    written."""
 
     closed: bool
 
@@ -71,7 +73,7 @@ class ObjectFileWriter(AbstractBufferedFile):  # type: ignore[misc]
             self._append()
 
     def _append(self) -> None:
-        """An object cannot grow: it becomes another one that begins like it."""
+        """Writes the existing bytes first: an object cannot grow, so it is replaced by one that begins like it."""
         try:
             for piece in self._ref.stream(self._object_path):
                 self.write(piece)
@@ -95,7 +97,7 @@ class ObjectFileWriter(AbstractBufferedFile):  # type: ignore[misc]
         return True
 
     def discard(self) -> None:
-        """Nothing of it will be there. For fsspec also: a transaction that is not committed."""
+        """Drops the object; nothing of it is stored. fsspec calls this for a transaction that is not committed."""
         if self.closed:
             return
         self.closed = True
@@ -109,13 +111,14 @@ class ObjectFileWriter(AbstractBufferedFile):  # type: ignore[misc]
             self.close()
 
     def __del__(self) -> None:
-        """A file that nobody has closed is whole or not; fsspec's would be written when memory is cleaned up."""
+        """Discards a file that was not closed. fsspec would write it when memory is cleaned up."""
         if not getattr(self, "closed", True):
             self.discard()
 
 
 class StreamedPut:
-    """A put whose bytes come from another thread, a few pieces ahead. It has a thread, because the verb waits."""
+    """A put whose bytes come from another thread, a few pieces ahead. It runs on a thread of its own, because the verb
+    waits."""
 
     def __init__(self, ref: Writable, path: str, options: PutOptions, *, if_absent: bool) -> None:
         self._begun = threading.Event()
@@ -131,7 +134,7 @@ class StreamedPut:
             finally:
                 self._begun.set()
                 if self._queue is not None:
-                    self._queue.refuse()  # whoever waits to give the next piece learns why
+                    self._queue.refuse()  # a writer that waits to give the next piece gets the error
 
         self._thread = threading.Thread(target=put, name=f"lochan put {path}", daemon=True)
         self._thread.start()
@@ -145,7 +148,7 @@ class StreamedPut:
             raise _Aborted
 
     def write(self, data: bytes) -> None:
-        """Raises what keeps it from being put."""
+        """Adds bytes. Raises the error that made the put fail."""
         self._begun.wait()
         if self._queue is None:
             raise self._failed()
@@ -155,7 +158,7 @@ class StreamedPut:
             raise self._failed() from None
 
     def end(self) -> None:
-        """The object is there. Raises what keeps it from being put."""
+        """Ends the put, and returns when the object exists. Raises the error that made the put fail."""
         self._finish()
         if self._error is not None:
             raise self._error

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lochan.api.results import Commit
 
 Entry = dict[str, Any]
-# What fsspec gives to every file system.
+# Options that fsspec passes to every file system.
 _OPTIONS_OF_FSSPEC = frozenset(
     {
         "asynchronous",
@@ -58,9 +58,9 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         user: str | None = None,
         **rest: Any,
     ) -> None:
-        """`lake` is a folder or a URL; without one, the lake that the command line finds. `options` are the store's
+        """`lake` is a folder or a URL; the default is the lake that the command line finds. `options` are the store's
         (keys, endpoint, region); `access_key` and `secret_key` are those of a server, whose lake is at `http://` or
-        `https://`. `user` is the author of commits. Raises TypeError for an option that there is not."""
+        `https://`. `user` is the author of commits. Raises TypeError for an unknown option."""
         unknown = set(rest) - _OPTIONS_OF_FSSPEC
         if unknown:
             known = "lake, options, access_key, secret_key, user"
@@ -85,7 +85,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         return f"lochan_{self.lake.id}"
 
     def _readable(self, at: Location) -> Ref | Workspace:
-        """In a transaction, with what it has written."""
+        """Returns the ref to read from. In a transaction, that is the workspace it has written to."""
         written = self.transaction.find(at) if self._intrans else None
         return written or self.lake.repository(at.repository).ref(at.ref)
 
@@ -145,7 +145,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             return _folder(at.name)
 
     def exists(self, path: str, **_: Any) -> bool:
-        """Raises what keeps it from being known, such as a lake that does not answer."""
+        """Returns whether the path exists. Raises an error if that cannot be determined, for example if the lake does
+        not answer."""
         try:
             self.info(path)
         except FileNotFoundError:
@@ -155,7 +156,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def find(
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **_: Any
     ) -> Any:
-        """One listing of all that is below, however deep."""
+        """Lists everything below the path, however deep, with one listing."""
         at = parse_location(self._strip_protocol(path))
         if not at.ref or maxdepth is not None:
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail)
@@ -186,13 +187,13 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         return self.modified(path)
 
     def modified(self, path: str) -> datetime:
-        """Raises IsADirectoryError for a folder, which has no time."""
+        """Returns the time of an object. Raises IsADirectoryError for a folder, which has no time."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
             return self._readable(at).stat(at.path).mtime
 
     def checksum(self, path: str) -> str:
-        """The object's ETag."""
+        """Returns the object's ETag."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
             return self._readable(at).stat(at.path).etag
@@ -200,8 +201,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     ukey = checksum
 
     def sign(self, path: str, expiration: int = 900, **_: Any) -> str:
-        """A URL that anybody may read from, for so many seconds. Raises NotImplementedError where there can be none: on
-        a local disk without a server, and for small objects that share a file."""
+        """Returns a URL from which anybody may read, for `expiration` seconds. Raises NotImplementedError if that is
+        impossible: on a local disk without a server, and for small objects that share a file."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
             found = self._readable(at).presign(at.path, expires_s=expiration)
@@ -242,7 +243,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             self._writable(at).put(at.path, value, if_absent=mode == "create")
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
-        """Raises NotImplementedError if the object is to keep its bytes: its time is that of its last write."""
+        """Makes an empty object. Raises NotImplementedError if an existing object would have to keep its bytes: its
+        time is that of its last write."""
         if truncate or not self.exists(path):
             self.pipe_file(path, b"")
         else:
@@ -280,7 +282,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
     # --- changing ----------------------------------------------------------------------------------------------------
     def rm_file(self, path: str) -> None:
-        """Raises FileNotFoundError."""
+        """Deletes an object. Raises FileNotFoundError."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
             if not self._writable(at).delete(at.path):
@@ -289,8 +291,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     _rm = rm_file
 
     def rm(self, path: str | Sequence[str], recursive: bool = False, maxdepth: int | None = None) -> None:
-        """A folder is one change, however much is in it. Raises IsADirectoryError for a folder without `recursive`, and
-        for a whole ref, which is a branch to be deleted by its own verb."""
+        """Deletes objects. A folder is deleted by one change, however large it is. Raises IsADirectoryError for a
+        folder without `recursive`, and for a whole ref, because a branch is deleted by its own verb."""
         for each in self.expand_path(path, maxdepth=maxdepth):
             at = object_at(each)
             if not self.isdir(each):
@@ -302,7 +304,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 raise IsADirectoryError(f"{each} is a folder: give recursive=True")
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        """Within a repository no byte is moved, also from another branch or a tag."""
+        """Copies an object. Within a repository no bytes are moved, also from another branch or a tag."""
         source, target = parse_location(self._strip_protocol(path1)), object_at(self._strip_protocol(path2))
         if not source.path or self.isdir(source.name):
             return  # fsspec names folders too; there are no empty ones
@@ -310,7 +312,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             self._writable(target).copy(self._readable(source), source.path, target.path)
 
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
-        """Within a ref it is one change: nobody sees both, or neither."""
+        """Moves objects. Within a ref this is one change: no reader sees both, or neither."""
         if isinstance(path1, str) and isinstance(path2, str) and maxdepth is None:
             source, target = parse_location(self._strip_protocol(path1)), parse_location(self._strip_protocol(path2))
             if source == target:
@@ -331,14 +333,14 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 raise IsADirectoryError(f"{source.name} is a folder: give recursive=True")
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
-        """Nothing: a folder is there as soon as something is in it."""
+        """Does nothing: a folder exists as soon as something is in it."""
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Nothing, as for `mkdir`."""
+        """Does nothing, like `mkdir`."""
 
     # --- commits -----------------------------------------------------------------------------------------------------
     def commit(self, path: str, message: str, metadata: Mapping[str, str] | None = None) -> Commit:
-        """What is staged on the branch `repository/branch`. Raises OSError if nothing is."""
+        """Commits the staged changes of the branch `repository/branch`. Raises OSError if there are none."""
         at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             if not at.ref or at.path:

@@ -1,4 +1,5 @@
-"""What a path of the file system names: the lake (nothing), a repository, a ref of one, an object or a folder in it."""
+"""The parts of a path of the file system: it names the lake (if empty), a repository, a ref, or an object or a folder
+in one."""
 
 from __future__ import annotations
 
@@ -13,28 +14,28 @@ class Location(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As fsspec says it, without the protocol."""
+        """The path as fsspec writes it, without the protocol."""
         return "/".join(part for part in self if part)
 
     @property
     def folder(self) -> str:
-        """What the paths of the objects in it begin with."""
+        """The beginning of the paths of all objects in the folder."""
         return f"{self.path}/" if self.path else ""
 
     def at(self, path: str) -> str:
-        """The name of another object or folder of the same ref."""
+        """Returns the name of another object or folder of the same ref."""
         return f"{self.repository}/{self.ref}/{path}"
 
 
 def parse_location(path: str) -> Location:
-    """REQUIRES: it has no protocol."""
+    """Parses a path. REQUIRES: it has no protocol."""
     repository, _, rest = path.lstrip("/").partition("/")
     ref, _, inner = rest.partition("/")
     return Location(repository, ref, inner.rstrip("/"))
 
 
 def object_at(path: str) -> Location:
-    """Raises IsADirectoryError for what can be no object."""
+    """Returns the location of an object. Raises IsADirectoryError if the path cannot be one."""
     found = parse_location(path)
     if not found.path:
         raise IsADirectoryError(errno.EISDIR, "is no object: give lochan://repository/ref/path", path)

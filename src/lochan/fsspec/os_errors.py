@@ -35,7 +35,8 @@ _CODES: tuple[tuple[type[LochanError], int], ...] = (
 
 @contextmanager
 def os_errors(path: str) -> Iterator[None]:
-    """OSError makes FileNotFoundError, FileExistsError or PermissionError of the codes that have one."""
+    """Turns errors of Lochan into OSErrors, which become FileNotFoundError, FileExistsError or PermissionError if there
+    is a class for their code."""
     try:
         yield
     except LochanError as error:

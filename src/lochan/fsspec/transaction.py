@@ -1,13 +1,12 @@
-"""A transaction: what is written, copied, moved and deleted in it becomes one commit, or nothing.
+"""A transaction: everything that is written, copied, moved and deleted in it becomes one commit, or nothing.
 
     with fs.transaction("new prices"):
         fs.pipe("shop/main/prices.csv", data)
         fs.rm("shop/main/old", recursive=True)
 
-It works in a workspace over the branch, so that nobody else sees half of it, and it does not commit what others have
-staged. Reads of the branch by the same file system see what was written. A transaction has one branch: that of its
-first write.
-"""
+It works in a workspace over the branch, so that nobody else sees half of it, and it does not commit changes that others
+have staged. Reads of the branch by the same file system see what was written. A transaction has one branch: that of its
+first write."""
 
 from __future__ import annotations
 
@@ -35,17 +34,17 @@ class BranchTransaction(Transaction):  # type: ignore[misc]  # fsspec has no typ
         self._fs = fs
         self.message = "Write files"
         self.metadata: Mapping[str, str] = {}
-        self.commit: Commit | None = None  # what became of it; None: nothing was changed
+        self.commit: Commit | None = None  # the result; None if nothing was changed
         self._at: tuple[str, str] | None = None
         self._workspace: Workspace | None = None
 
     def __call__(self, message: str, metadata: Mapping[str, str] | None = None) -> BranchTransaction:
-        """The commit's message and metadata."""
+        """Sets the commit's message and metadata."""
         self.message, self.metadata = message, metadata or {}
         return self
 
     def workspace_for(self, location: Location) -> Workspace:
-        """Where to write. Raises OSError for a second branch."""
+        """Returns the workspace to write to. Raises OSError for a second branch."""
         at = location.repository, location.ref
         if self._workspace is None:
             branch = self._fs.lake.repository(location.repository).branch(location.ref)
@@ -59,7 +58,7 @@ class BranchTransaction(Transaction):  # type: ignore[misc]  # fsspec has no typ
         return self._workspace
 
     def find(self, location: Location) -> Workspace | None:
-        """Where to read, if the transaction has written there."""
+        """Returns the workspace to read from, if the transaction has written there."""
         return self._workspace if (location.repository, location.ref) == self._at else None
 
     def complete(self, commit: bool = True) -> None:
