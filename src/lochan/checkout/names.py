@@ -1,5 +1,5 @@
-"""Checks which paths of a repository can be files of a checkout. A path may have any characters, and must not lead out
-of the folder."""
+"""Checks which paths of a repository can be files of a checkout. In a repository, a path may have any characters, and
+may be an object and a folder of others at once."""
 
 from __future__ import annotations
 
