@@ -1,1 +1,1 @@
-"""Workspaces: private places over a branch, written to as plain files, committed once or dropped (S8)."""
+"""Workspaces: private places over a branch, which are written to as plain files, and committed once or dropped (S8)."""

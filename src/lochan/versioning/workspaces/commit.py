@@ -1,11 +1,10 @@
-"""A workspace becomes one commit of its branch, and is closed by the same event (S8).
+"""Commits a workspace: it becomes one commit of its branch, and is closed by the same event (S8).
 
     list the folder, read each file once ──▶ fork tree with the changes ──▶ three ways with the branch's head ──▶ moved
 
-The base of the three is the commit that the workspace was opened on, never the head: a path that somebody changed since
-is a conflict and not overwritten. If the head has moved, the commit is computed again. If the workspace or its folder
-has changed meanwhile, the folder is listed again.
-"""
+The base of the three is the commit that the workspace was opened on, never the head: a path that was changed on the
+branch since is a conflict and not overwritten. If the head has moved, the commit is computed again. If the workspace or
+its folder has changed meanwhile, the folder is listed again."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -75,10 +74,10 @@ async def commit(
     everything: bool | None = False,
     key: str = "",
 ) -> tuple[str, Commit]:
-    """Commits what the request's paths name, or, without any, what was added, or everything; if `everything` is None,
-    what was added if anything was. Raises BothChanged,
-    PathsInTheWay for changes that are staged on the branch, NothingToDo, and Refused for a workspace that is closed. A
-    request that is sent again with the same idempotency key gets the first one's commit."""
+    """Commits the changes that the request's paths name. Without any, commits those that were added, or everything; if
+    `everything` is None, those that were added, if any. Raises BothChanged, PathsInTheWay for changes that are staged
+    on the branch, NothingToDo, and Refused for a workspace that is closed. A request that is sent again with the same
+    idempotency key gets the first one's commit."""
     if request.paths:
         check(request.paths)
     fingerprint = _fingerprint(workspace, request, everything)
@@ -101,8 +100,8 @@ async def commit(
 async def _earlier_result(
     repository: OpenRepository, refused: Refused, actor: Actor, key: str, fingerprint: bytes
 ) -> str:
-    """The journal looks a key up before it decides anything: it returns what was done under the key, or raises
-    `refused`."""
+    """Returns the result of an earlier request with the key, or raises `refused`. The journal looks the key up before
+    it decides anything."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         raise refused
@@ -112,7 +111,8 @@ async def _earlier_result(
 
 
 async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None:
-    """For programs that write to the folder themselves and want to check. The journal has closed it already."""
+    """Writes the lock, for programs that write to the folder themselves and want to check it. The journal has closed
+    the workspace already."""
     with suppress(LochanError):
         await repository.store.put_if_absent(repository.folder(workspace).lock, f"{commit}\n".encode())
     fp("workspace.locked")
@@ -137,7 +137,7 @@ class _Commit:
         self._files = WorkspaceFiles(repository, self._folder)
 
     async def prepare(self, turn: str) -> PreparedMove:
-        """The folder was the same before the files were read and after the trees were written."""
+        """Computes the commit. The folder is the same before the files are read and after the trees are written."""
         for _ in range(_LISTINGS_MAX):
             refs, mint = await self._refs()
             workspace = refs.workspaces.get(self._id)
@@ -167,8 +167,8 @@ class _Commit:
         )
 
     async def _refs(self) -> tuple[Refs, int]:
-        """The current refs. Older versions deleted files of a workspace, and kept it from being committed meanwhile.
-        What they left behind when they were killed is abandoned here."""
+        """Returns the current refs. Older versions deleted files of a workspace, and kept it from being committed
+        meanwhile. If they were killed, their leftovers are abandoned here."""
         refs, number = await self._repository.refs()
         if refs.collection.removals(self._id):
             await self._repository.submit_decided(self._actor, self._given_up)
@@ -176,13 +176,14 @@ class _Commit:
         return refs, number
 
     def _given_up(self, refs: Refs) -> Sequence[Event]:
-        """This changes the workspace's last event, so a commit that is under way is computed again."""
+        """Abandons those removals. This changes the workspace's last event, so a commit that is under way is computed
+        again."""
         removals = tuple(id for id, _ in refs.collection.removals(self._id))
         return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
 
     async def _seal(self, workspace: WorkspaceState) -> int:
-        """A put through Lochan after this makes the commit look again; the last look sees everything that was put
-        before."""
+        """Marks the last listing. A later put through Lochan makes the commit list the folder again, and the last
+        listing sees everything that was put before."""
 
         def decide(refs: Refs) -> Sequence[Event]:
             if refs.workspaces.get(workspace.id).last != workspace.last:
@@ -193,7 +194,7 @@ class _Commit:
         return number
 
     async def _listing(self, workspace: WorkspaceState) -> list[Stat]:
-        """The files that are to be committed."""
+        """Returns the files that are to be committed."""
         if self._folder.is_local:  # a listing skips such names, so a commit would lose the files
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
         folder = self._repository.shown_folder(workspace)
@@ -205,7 +206,7 @@ class _Commit:
         return [stat for stat, fit in zip(found, fitting, strict=True) if fit]
 
     async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
-        """The fork with all changes. A file that is not hidden wins over a staged change."""
+        """Returns the fork with all changes. A file that is not hidden wins over a staged change."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._takes_all(workspace):
             staged = staged.filter(fits(staged["path"], self._patterns(workspace)))
@@ -222,7 +223,8 @@ class _Commit:
         return not self._patterns(workspace) if self._everything is None else self._everything
 
     def _patterns(self, workspace: WorkspaceState) -> Sequence[str]:
-        """What is to be committed, if not everything: what the request names, or what was added."""
+        """Returns the patterns of what is to be committed, if not everything: those of the request, or those that were
+        added."""
         return self._request.paths or workspace.added
 
     def _nothing(self, workspace: WorkspaceState) -> NothingToDo:
@@ -266,7 +268,8 @@ def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: i
 
 
 def _branch(refs: Refs, workspace: WorkspaceState) -> BranchState:
-    """Raises FinalConflict if it is another branch now: it will never be the old one again."""
+    """Returns the workspace's branch. Raises FinalConflict if it was deleted, or deleted and made again, which makes it
+    another branch."""
     found = refs.find_branch(workspace.branch)
     strict = refs.rules.workspace_commits_need_the_incarnation()
     if found is None or (found.incarnation != workspace.incarnation and strict):

@@ -1,8 +1,8 @@
-"""Copying, moving and deleting where one end is a workspace.
+"""Copies, moves and deletes where one end is a workspace.
 
-Committed and staged objects are named again, and no byte is copied. A file of a workspace belongs to that workspace: it
-may be overwritten or go with it, so copying one copies the bytes. Unlike on a branch, such work is not one event.
-"""
+Committed and staged objects are named again, and no bytes are copied. A file of a workspace belongs to that workspace:
+it may be overwritten or deleted with it, so copying one copies the bytes. Unlike on a branch, such work is not one
+event."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -42,7 +42,8 @@ async def copy(
     options: CopyChanges = SAME,
     check_source: objects.Check | None = None,
 ) -> Entry:
-    """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
+    """Copies an object and returns its new entry. Raises NotFound, Gone, or Invalid for a copy onto itself that changes
+    nothing."""
     if (source_ref, source) == (target.ref, to) and options == SAME:
         raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
     _, read_at = await target.repository.refs()
@@ -55,7 +56,7 @@ async def copy(
 
 
 async def move(target: CopyTarget, source: str, to: str) -> Entry:
-    """Within the target. The copy exists before the source is deleted."""
+    """Moves an object within the target. The copy exists before the source is deleted."""
     if source == to:
         raise Invalid("source and target are the same")
     made = await copy(target._replace(actor=without_key(target.actor)), target.ref, source, to)
@@ -77,7 +78,7 @@ async def move_folder(target: CopyTarget, prefix: str, to: str) -> CopyResult:
 
 
 async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
-    """The folder may be empty."""
+    """Deletes a folder, which may be empty."""
     _, entries = await _read(target.repository, target.ref, prefix)
     await objects.delete(target.repository, target.ref, [entry.path for entry in entries], actor=target.actor)
     return _count(entries)
@@ -141,7 +142,7 @@ async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
 
 
 def is_loose(entry: Entry) -> bool:
-    """A file of a workspace that is not committed: nobody has looked into it yet."""
+    """Returns whether this is a file of a workspace that is not committed: it has not been read yet."""
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 
 

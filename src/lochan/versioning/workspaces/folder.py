@@ -3,10 +3,9 @@
     <repository>/workspaces/<id>/<logical path>      a file
     <repository>/workspaces/_committed/<id>          the lock: the commit that the workspace became
 
-Nothing here uses the journal. A view can read the folder as a base; it knows about a file what the listing shows. Files
-that the workspace's events have hidden are not shown, and never deleted. For a commit the files become entries: each is
-read once, and the bytes stay where they are.
-"""
+None of this uses the journal. A view can read the folder as a base, from its listing alone. Files that the workspace's
+events have hidden are not shown, and never deleted. For a commit the files become entries: each is read once, and the
+bytes stay where they are."""
 
 import hashlib
 import os
@@ -52,7 +51,8 @@ class WorkspaceFolder:
         self.is_local = store.url.startswith("file://")
 
     def address(self, path: str) -> str:
-        """The file for a path, which is kept byte for byte. Raises Invalid if no file can have that name."""
+        """Returns the address of the file for a path, which is kept byte for byte. Raises Invalid if no file can have
+        that name."""
         check_key(path)
         try:
             check_path(self.root + path)
@@ -64,7 +64,8 @@ class WorkspaceFolder:
         return self.root + path
 
     def place(self, path: str = "") -> str:
-        """Where other programs write: a file or folder on this machine, or a URL. A slash at the end stays."""
+        """Returns the place for other programs to write to: a file or folder on this machine, or a URL. A slash at the
+        end stays."""
         if path.removesuffix("/"):
             self.address(path.removesuffix("/"))
         url = f"{self._store.url}/{self.root}"
@@ -72,14 +73,14 @@ class WorkspaceFolder:
 
     # --- as a base ---------------------------------------------------------------------------------------------------
     async def get(self, path: str) -> Entry | None:
-        """None also for a path that no file can have."""
+        """Returns the entry of a visible file, or None; also None for a path that no file can have."""
         stat = await self._find(path)
         if stat is None or (self._hidden.get(path) is not None and not await self._stamp(path, stat)):
             return None
         return entry_of(path, "", stat)
 
     async def stamps(self, paths: Sequence[str]) -> dict[str, str]:
-        """The paths with a visible file, and the file's stamp."""
+        """Returns the paths with a visible file, and the file's stamp."""
 
         async def stamp(path: str) -> str:
             stat = await self._find(path)
@@ -95,8 +96,8 @@ class WorkspaceFolder:
             return None
 
     async def _stamp(self, path: str, stat: Stat) -> str:
-        """Empty for a hidden file. A bucket's listing shows the time of a file more precisely than the answer to a
-        HEAD, so in a bucket stamps always come from listings."""
+        """Returns the stamp of a file, or an empty text if it is hidden. A bucket's listing shows the time of a file
+        more precisely than the answer to a HEAD, so in a bucket stamps always come from listings."""
         if not self.is_local:
             address = self.address(path)
             async for listed in self._store.list(address):
@@ -109,12 +110,13 @@ class WorkspaceFolder:
         return "" if self._hidden.hides(path, stamp) else stamp
 
     async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
-        """Lists from `after` on, one request at a time. Raises Invalid for a name that cannot be stored."""
+        """Yields entries after `after`, one request of the listing at a time. Raises Invalid for a name that cannot be
+        stored."""
         async for stats in self.stats(prefix, after):
             yield as_batch(entries_table(table_of_stats(stats), "", self.root, ""))
 
     async def stats(self, prefix: str = "", after: str = "") -> AsyncIterator[list[Stat]]:
-        """In path order. No list is empty. The paths are those on the store."""
+        """Yields non-empty lists of files in path order. Their paths are those on the store."""
         batch: list[Stat] = []
         least = self.root + after
         async for stat in self._store.list(self.root + prefix, self.root + _shorten(after)):
@@ -128,7 +130,8 @@ class WorkspaceFolder:
             yield batch
 
     async def _files(self, batch: list[Stat]) -> list[Stat]:
-        """Without hidden files, and without the empty objects with which other programs mark folders."""
+        """Returns the files without hidden ones, and without the empty objects with which other programs mark
+        folders."""
         if len(self._hidden):
             at = len(self.root)
             batch = [stat for stat in batch if not self._hidden.hides(stat.path[at:], file_stamp(stat))]
@@ -140,7 +143,8 @@ class WorkspaceFolder:
 
 
 def _shorten(after: str) -> str:
-    """A caller that skips a folder appends a great many of the last character: too many for the name of a file."""
+    """Shortens the start of a listing. To skip a folder, callers append the last character very often: too often for
+    the name of a file."""
     return after.rstrip(_LAST) + _LAST if after.endswith(_LAST) else after
 
 
@@ -158,7 +162,7 @@ class WorkspaceFiles:
         self._known: dict[tuple[str, str, int], Entry] = {}
 
     async def entries(self, stats: Sequence[Stat]) -> list[Entry]:
-        """In the same order. Raises FileVanished."""
+        """Returns the entries in the same order. Raises FileVanished."""
         # Up to the folder of all workspaces: the lake itself has made the folders above it durable.
         self._disk = _Disk(os.path.dirname(self._folder.place().rstrip("/"))) if self._folder.is_local else None  # noqa: PTH120
         return await map_concurrently(self._entry, stats, _WIDTH)
@@ -189,9 +193,9 @@ class WorkspaceFiles:
         )
 
     async def _agreed(self, stat: Stat, path: str) -> "_Digests":
-        """A file that was damaged on the network would be committed with the digest of the damaged bytes, and be
-        unreadable for ever. That is possible if the ETag looks like an MD5 but is another one. Or the bucket encrypts,
-        and then all reads agree."""
+        """Reads a file, and again if it does not fit its ETag. A file that was damaged on the network would be
+        committed with the digest of the damaged bytes, and be unreadable for ever. An ETag that looks like an MD5 may
+        also be another digest, or the bucket encrypts; then all reads agree."""
         found = await self._digests(stat, path)
         etag = plain_etag(stat.etag)
         if not _MD5.fullmatch(etag) or found.md5 == etag:
@@ -220,8 +224,8 @@ class _Digests(NamedTuple):
 
 
 class _Disk:
-    """The program that wrote a file may not have synced it, but a commit may only name files that survive a power cut.
-    A folder is synced once, after all the names that matter are in it."""
+    """Makes files durable. The program that wrote a file may not have synced it, but a commit may only name files that
+    survive a power cut. A folder is synced once, after all the names that matter are in it."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -1,5 +1,5 @@
-"""Which changes of a workspace to commit and which to revert, by patterns; and what a commit would change, compared
-with the commit that the workspace was opened on."""
+"""Selects by patterns which changes of a workspace to commit and which to revert, and shows what a commit would change,
+compared with the commit that the workspace was opened on."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _HIDDEN_AT_ONCE = 500  # files in one event
 
 @once(nothing)
 async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
-    """Selects what matches the patterns for the commit, now or when it is written later."""
+    """Selects all changes that match the patterns for the commit, now or when they are written later."""
     check(patterns)
     await repository.submit(actor, WorkspaceAdded(workspace, tuple(patterns)))
 
@@ -68,14 +68,15 @@ def fitting(paths: pa.StringArray, patterns: Sequence[str]) -> pa.StringArray:
 
 
 def fits(paths: pa.StringArray | pa.ChunkedArray, patterns: Sequence[str]) -> pa.BooleanArray:
-    """Without patterns, nothing fits."""
+    """Returns which paths match. Without patterns, none does."""
     if not patterns:
         return pa.repeat(pa.scalar(False), len(paths))
     return pc.match_substring_regex(paths, regex(patterns))
 
 
 def check(patterns: Sequence[str]) -> None:
-    """Raises Invalid for a pattern that RE2 cannot match, or Python, which matched them in older versions."""
+    """Raises Invalid if there is no pattern, or for one that RE2 cannot match, or Python, which matched them in older
+    versions."""
     if not patterns or not all(patterns):
         raise Invalid("no pattern was given", hint="such as 'data/*.parquet', or '**' for everything")
     for pattern in patterns:
@@ -97,14 +98,14 @@ class SelectedChange(NamedTuple):
 
 
 async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[SelectedChange]:
-    """In path order. Files are not read: a file at an existing path counts as changed, though the commit may find that
-    it is the same."""
+    """Returns the changes in path order. Files are not read: a file at an existing path counts as changed, though the
+    commit may find that it is the same."""
     table = await diff_columns(repository, workspace, prefix)
     return [SelectedChange(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 
 
 async def diff_columns(repository: OpenRepository, workspace: str, prefix: str = "") -> pa.Table:
-    """The same as a table."""
+    """Returns the changes as a table, like `diff`."""
     found = await find(repository, workspace)
     table = await staged_table(repository, found.ref, prefix)
     nothing = pa.scalar(None)

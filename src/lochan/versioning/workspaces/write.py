@@ -45,20 +45,20 @@ async def open_workspace(repository: OpenRepository, branch: str, note: str = ""
 
 
 async def find(repository: OpenRepository, id: str) -> WorkspaceState:
-    """Raises NotFound, and Refused for a closed one, which says what became of it."""
+    """Returns an open workspace. Raises NotFound, and Refused for a closed one, with its outcome."""
     refs, _ = await repository.refs()
     return refs.workspaces.get(id)
 
 
 async def open_workspaces(repository: OpenRepository, branch: str = "") -> list[WorkspaceState]:
-    """The open workspaces of one branch or of all, oldest first."""
+    """Returns the open workspaces of one branch or of all, oldest first."""
     refs, _ = await repository.refs()
     return [each for each in refs.workspaces.all() if branch in ("", each.branch)]
 
 
 @once(nothing)
 async def drop(repository: OpenRepository, id: str, *, actor: Actor) -> None:
-    """Its content will never be committed. Garbage collection removes its files."""
+    """Drops a workspace. Its content will never be committed. Garbage collection removes its files."""
     await repository.submit(actor, WorkspaceDropped(id))
 
 
@@ -83,8 +83,8 @@ async def put(
     metadata: Mapping[str, str] = _NONE,
     expected_md5: str | None = None,
 ) -> Entry:
-    """Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown if the store did not
-    say whether it took the file: put it again."""
+    """Writes an object. Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown if
+    it is unclear whether the store took the file; then put it again."""
     refs, mint = await repository.refs()
     refs.guard.check_writable()  # before the bytes are sent
     found = refs.workspaces.get(workspace)
@@ -113,7 +113,7 @@ async def put(
 
 
 async def workspace_id(repository: OpenRepository, ref: str) -> str:
-    """The id of the workspace that a ref names. Empty for a branch, whether it exists or not."""
+    """Returns the id of the workspace that a ref names. It is empty for a branch, whether it exists or not."""
     if "+" not in ref:
         return ""
     found = (await repository.resolve(ref, workspaces=True)).workspace
@@ -121,7 +121,8 @@ async def workspace_id(repository: OpenRepository, ref: str) -> str:
 
 
 async def delete(repository: OpenRepository, workspace: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
-    """Returns the paths that existed. A tombstone hides what lies below, and a file is hidden by its stamp."""
+    """Deletes paths, and returns those that existed. A tombstone hides what lies below, and a file is hidden by its
+    stamp."""
     for path in paths:
         check_key(path)
     paths = list(dict.fromkeys(paths))
@@ -179,8 +180,8 @@ def check_hidden(workspace: WorkspaceState, more: int) -> None:
 async def _put_file(
     repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
 ) -> Entry | None:
-    """The entry of a new file: in the workspace's folder, or elsewhere if the path is taken. None, with the cutter
-    untouched: the path is taken, or the store cannot do that with a stream."""
+    """Returns the entry of a new file: in the workspace's folder, or elsewhere if the path was taken meanwhile. Returns
+    None, with the cutter untouched, if the path is taken, or if the store cannot write a stream that way."""
     file = repository.folder(workspace.id).address(body.path)
     sha256 = hashlib.sha256()
     feed = Feed(_HASHING, [*body.hashers, sha256])
@@ -200,7 +201,8 @@ async def _put_file(
 
 
 async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Feed) -> bool:
-    """False: there is a file already, or a folder is in the way. Raises BadDigest before anything is stored."""
+    """Writes a small file. Returns False if there is a file already, or if a folder is in the way. Raises BadDigest
+    before anything is stored."""
     await feed.add(data)
     await feed.done()
     body.verify()
@@ -216,7 +218,7 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: I
 
 
 async def _verify_digest(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
-    """Raises BadDigest before the last piece, so before the store has anything."""
+    """Yields the chunks. Raises BadDigest before the last one, so that the store keeps nothing."""
     async for chunk in chunks:
         await feed.add(chunk)
         yield chunk
@@ -230,7 +232,7 @@ async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
 
 
 async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
-    """With the ETag that a view of the folder shows: the store's own."""
+    """Returns the entry with the ETag that a view of the folder shows: the store's own."""
     try:
         stat = await repository.store.head(entry.blocks[0].address)
     except NotFound:  # somebody has deleted it
@@ -243,8 +245,8 @@ def _is_in_folder(repository: OpenRepository, workspace: WorkspaceState, entry: 
 
 
 async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, entry: Entry, actor: Actor) -> None:
-    """Makes a commit that had its last look before the file was there look again. Raises Refused if it landed without
-    the file."""
+    """Checks that a commit under way does not miss the file: if the workspace is sealed, makes the commit list the
+    folder again. Raises Refused if the commit landed without the file."""
     try:
         if (await find(repository, workspace.id)).sealed:
             await repository.submit(actor, WorkspaceStaged(workspace.id))
@@ -258,14 +260,14 @@ async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, 
 
 
 async def _is_committed(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
-    """Whether the commit that closed the workspace has this very file."""
+    """Returns whether the commit that closed the workspace has this very file."""
     refs = repository.folded()
     commit = refs.workspaces.committed_as(workspace.id)
     if commit is None:
         return False
     try:
         tree = await repository.tree(refs.commit(commit))
-    except LochanError:  # expired already: nobody can tell
+    except LochanError:  # the commit has expired, so this is unknown
         return False
     there = await tree.get(entry.path)
     return there is not None and there.blocks == entry.blocks
