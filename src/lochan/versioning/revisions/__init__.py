@@ -1,1 +1,1 @@
-"""Commits and how they are named: ref expressions resolved, the commit graph, logs, blame, bisection and diffs."""
+"""Commits and how they are named: ref expressions, the commit graph, logs, blame, bisection and diffs."""

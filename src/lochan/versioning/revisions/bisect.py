@@ -1,9 +1,8 @@
-"""Finding the commit that broke something, in as few tests as the history allows.
+"""Finds the commit that broke something, in as few tests as the history allows.
 
 Every ancestor of the bad commit that is no ancestor of a good one is a candidate. The next one to test should have
 about half of the candidates among its ancestors: whatever the result is, about half of them are settled. On a line of
-commits that is the middle one; where lines were merged, ancestors must be counted.
-"""
+commits that is the middle one; where lines were merged, ancestors must be counted."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -12,11 +11,11 @@ from typing import NamedTuple
 from lochan.errors import Invalid
 from lochan.versioning.revisions.graph import LookUp, is_ancestor, merge_bases
 
-_NEAR = 1_024  # from so many candidates on, a thousandth off the half is close enough
+_NEAR = 1_024  # with at least so many candidates, a thousandth off the half is close enough
 
 
 class BisectMarks(NamedTuple):
-    """What is known so far, by commit id."""
+    """The test results so far, by commit id."""
 
     bad: str
     good: frozenset[str]
@@ -30,7 +29,7 @@ class BisectRound(NamedTuple):
 
 
 def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
-    """Raises Invalid if the marks contradict each other."""
+    """Plans the next test. Raises Invalid if the marks contradict each other."""
     look_up = cache(look_up)  # every candidate is looked at several times
     base = _untested_base(look_up, marks)
     candidates = _candidates(look_up, marks)
@@ -43,13 +42,13 @@ def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
 
 
 def rounds(candidates: int) -> int:
-    """About how many more tests are needed."""
+    """Returns about how many more tests are needed."""
     return (max(candidates, 1) - 1).bit_length()
 
 
 def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
-    """A good commit that is no ancestor of the bad one tells nothing, unless the commit where they parted is good
-    too."""
+    """Returns a commit to test first, or an empty text. A good commit that is no ancestor of the bad one proves
+    nothing, unless the commit where they parted is good too."""
     for good in sorted(marks.good):
         if is_ancestor(look_up, marks.bad, good):
             raise Invalid(
@@ -69,15 +68,15 @@ def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
 
 
 def _candidates(look_up: LookUp, marks: BisectMarks) -> list[str]:
-    """Newest first: children come before their parents."""
+    """Returns the candidates, newest first: children come before their parents."""
     fine = _reachable(look_up, marks.good, lambda parent: True)
     found = _reachable(look_up, [marks.bad], lambda parent: parent not in fine)
     return sorted(found, key=lambda id: (-look_up(id).generation, id))
 
 
 def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict[str, int]:
-    """For each candidate that can be tested, how many candidates are its ancestors, itself included. Stops early at one
-    that halves them."""
+    """Returns, for each candidate that can be tested, how many candidates are its ancestors, itself included. Stops
+    early at one that halves them."""
     among = set(candidates)
     total = len(candidates)
     counted: dict[str, int] = {}

@@ -28,7 +28,8 @@ class RollUp(NamedTuple):
 async def diff(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
 ) -> AsyncGenerator[Difference, None]:
-    """Compares what is committed. `three_dot`: what the right has changed since the two histories parted."""
+    """Yields the differences of two commits. With `three_dot`, yields what the right has changed since the two
+    histories parted."""
     trees = await _trees(repository, left, right, three_dot)
     async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
         async for table in found:
@@ -39,7 +40,8 @@ async def diff(
 async def diff_tables(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
 ) -> AsyncGenerator[pa.Table, None]:
-    """The same as tables of path, kind, and the sizes on the left and on the right, null where there is none."""
+    """Yields the differences as tables of path, kind, and the sizes on the left and on the right, null if there is
+    none."""
     trees = await _trees(repository, left, right, three_dot)
     async with aclosing(trees_diff.diff_sizes(repository.trees, *trees, prefix)) as found:
         async for table in found:
@@ -56,7 +58,7 @@ async def count(
 async def roll_up(
     repository: OpenRepository, left: str, right: str, by: RollUp, *, prefix: str = "", three_dot: bool = False
 ) -> dict[str, DiffCounts]:
-    """In path order."""
+    """Counts the differences for each folder, in path order."""
     trees = await _trees(repository, left, right, three_dot)
     return await trees_diff.roll_up(repository.trees, *trees, prefix, *by)
 
@@ -81,14 +83,14 @@ class Uncommitted(NamedTuple):
 
 
 async def staged_changes(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
-    """What committing the branch would change now."""
+    """Returns what committing the branch would change now."""
     columns = (await staged_columns(repository, branch, prefix=prefix)).columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [Uncommitted(path, kind, size or 0) for path, kind, size in rows]
 
 
 async def staged_columns(repository: OpenRepository, branch: str, *, prefix: str = "") -> pa.Table:
-    """The same as a table. The size of a removed object is null."""
+    """Returns the staged changes as a table. The size of a removed object is null."""
     table = await staged_table(repository, branch, prefix)
     there = pc.not_equal(table["kind"], REMOVED)
     return pa.table(
@@ -107,8 +109,9 @@ async def roll_up_staged(
 
 
 async def staged_table(repository: OpenRepository, branch: str, prefix: str) -> pa.Table:
-    """Path, kind, and the sizes on the left (the head) and on the right (as staged), 0 where there is none. For a
-    workspace, the left is the commit it was opened on. Its files are not read, so each of them counts as a change."""
+    """Returns a table of path, kind, and the sizes on the left (the head) and on the right (as staged), 0 if there is
+    none. For a workspace, the left is the commit it was opened on. Its files are not read, so each of them counts as a
+    change."""
     refs, _ = await repository.refs()
     found = resolve(refs, branch, workspaces=True)
     if found.workspace is None:

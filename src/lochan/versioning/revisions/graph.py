@@ -1,8 +1,8 @@
-"""Walking the commit graph: logs, ancestry and merge bases. Takes a function from id to commit, so a dict can test it.
+"""Walks the commit graph: logs, ancestry and merge bases. The functions take a function from id to commit, so a dict
+can test them.
 
 A commit's generation is one more than the highest of its parents. So a walk by generation meets every child before its
-parents, and knows when to stop without seeing the whole history.
-"""
+parents, and can stop without seeing the whole history."""
 
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
@@ -13,13 +13,13 @@ LookUp = Callable[[str], Commit]
 
 
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, newest first across all lines of history, but no commit before its children, whatever their
-    dates are. Lazy: the first commit comes at once."""
+    """Yields commits from `start` back, newest first across all lines of history, but no commit before its children,
+    whatever their dates are. It is lazy: the first commit comes at once."""
     return _in_order(look_up, start, first_parent, _Youngest(look_up))
 
 
 def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, the highest generation first. Lazy."""
+    """Yields commits from `start` back, the highest generation first. It is lazy."""
     queue: list[tuple[int, int, str, Commit]] = []
     seen: set[str] = set()
 
@@ -38,8 +38,8 @@ def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) ->
 
 
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, one line of history at a time: no commit before all of its children, and for a merge the side
-    it brought in before the side it continued. Lazy: looks no further down than it has to."""
+    """Yields commits from `start` back, one line of history at a time: no commit before all of its children, and for a
+    merge the side it brought in before the side it continued. It is lazy, and goes no further down than it has to."""
     return _in_order(look_up, start, first_parent, _Newest())
 
 
@@ -80,7 +80,8 @@ class _Youngest:
 def _in_order(
     look_up: LookUp, start: str, first_parent: bool, ready: _Newest | _Youngest
 ) -> Iterator[tuple[str, Commit]]:
-    """Commits whose children have all been shown are `ready`; that object chooses which of them is next."""
+    """Yields commits. Those whose children have all been shown are `ready`; that object chooses which of them is
+    next."""
     children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
     unseen = [(-look_up(start).generation, start)]
 
@@ -110,24 +111,24 @@ def _in_order(
 
 
 def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
-    """A commit is its own ancestor."""
+    """Returns whether a commit is an ancestor. A commit is its own ancestor."""
     lowest = look_up(ancestor).generation
     return any(id == ancestor for id, commit in _above(look_up, of, lowest))
 
 
 def merge_bases(look_up: LookUp, left: str, right: str) -> list[str]:
-    """The best common ancestors: those that are no ancestors of another common ancestor. There are several after a
-    criss-cross, and none for unrelated histories. Highest generation first."""
+    """Returns the best common ancestors: those that are no ancestors of another common ancestor. There are several
+    after a criss-cross, and none for unrelated histories. The highest generation comes first."""
     return [id for id, colours in _paint(look_up, left, right) if colours == _BOTH]
 
 
 def only_left(look_up: LookUp, left: str, right: str) -> list[str]:
-    """The ancestors of the left that are no ancestors of the right: children before parents."""
+    """Returns the ancestors of the left that are no ancestors of the right, children before parents."""
     return [id for id, colours in _paint(look_up, left, right) if colours == _LEFT]
 
 
 def divergence(look_up: LookUp, left: str, right: str) -> tuple[int, int]:
-    """How many commits only the left has, and how many only the right has."""
+    """Returns how many commits only the left has, and how many only the right has."""
     sides = [colours for _, colours in _paint(look_up, left, right)]
     return sides.count(_LEFT), sides.count(_RIGHT)
 
@@ -137,8 +138,8 @@ _STALE = 4  # below a common ancestor: nothing better can be found there
 
 
 def _paint(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
-    """Both histories at once, children before parents, each commit with the sides that reach it. All of its children
-    were met before, so this is final. Ends when only stale commits are left."""
+    """Walks both histories at once, children before parents, and yields each commit with the sides that reach it. All
+    of its children were met before, so this is final. The walk ends when only stale commits are left."""
     colours: dict[str, int] = {}
     queue: list[tuple[int, int, str]] = []
     fresh = 0  # in the queue, and not stale

@@ -43,7 +43,8 @@ EVERYTHING = LogRequest()
 async def history(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
-    """Lazy: the first commit comes at once, however long the history is."""
+    """Yields the commits that match the request. It is lazy: the first one comes at once, however long the history
+    is."""
     async with aclosing(walk(repository, ref, request)) as found:
         async for id, commit, matches in found:
             if matches:
@@ -53,7 +54,7 @@ async def history(
 async def walk(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
-    """Every commit, and whether it matches the request."""
+    """Yields every commit, and whether it matches the request."""
     for path in request.paths:
         check_key(path)
     refs, _ = await repository.refs()
@@ -63,13 +64,14 @@ async def walk(
         matches = _in_time(commit, request) and _says(commit, request)
         if matches and (request.paths or request.prefixes):
             parents = refs.live_parents(commit, first_parent=request.first_parent)
-            expired = refs.collection.has_expired(id)  # what it changed is shown by the next commit that has not
+            expired = refs.collection.has_expired(id)  # the next commit that has not expired shows its changes
             matches = not expired and await _touches(repository, commit, parents, request)
         yield id, commit, matches
 
 
 def _in_time(commit: Commit, request: LogRequest) -> bool:
-    """Dates need not decrease along a branch, because users can set them: a walk cannot stop at the first old one."""
+    """Returns whether the date is in the span. Dates need not decrease along a branch, because users can set them: a
+    walk cannot stop at the first old one."""
     late_enough = request.since is None or commit.date >= request.since
     return late_enough and (request.until is None or commit.date <= request.until)
 
@@ -80,8 +82,8 @@ def _says(commit: Commit, request: LogRequest) -> bool:
 
 
 async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], request: LogRequest) -> bool:
-    """Whether the commit itself changed them. A merge did if none of its parents has the same version. A first commit
-    is empty."""
+    """Returns whether the commit itself changed the paths. A merge did if none of its parents has the same version. A
+    first commit is empty."""
     for parent in parents:
         if not await _differs(repository, parent, commit, request):
             return False
@@ -119,7 +121,7 @@ class BlamePage(NamedTuple):
 
 
 async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
-    """The commit that last changed one committed object. Raises NotFound."""
+    """Returns the commit that last changed one committed object. Raises NotFound."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     if await (await repository.tree(found.commit)).get(path) is None:
@@ -131,8 +133,8 @@ async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
 async def blame_under(
     repository: OpenRepository, ref: str, prefix: str, after: str = "", limit: int = 10_000
 ) -> BlamePage:
-    """The same for each object under the prefix and after `after`, in path order. Every page walks the history, so take
-    large pages."""
+    """Blames each object under the prefix and after `after`, in path order. Every page walks the history, so take large
+    pages."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     paths = await _paths(repository, found.commit, prefix, after, limit + 1)
@@ -175,7 +177,7 @@ class _Walk:
         self._queue: list[tuple[int, str]] = []  # children before parents
 
     async def explain(self, start: str) -> list[str]:
-        """The id of the commit for each path."""
+        """Returns the id of the commit for each path."""
         blamed = np.full(len(self._paths), -1, np.int64)
         commits: list[str] = []
         self._hand_on(start, np.ones(len(self._paths), np.bool_))
@@ -188,7 +190,7 @@ class _Walk:
         return [commits[number] for number in blamed.tolist()]
 
     async def _left(self, commit: Commit, wanted: Mask) -> Indices:
-        """The paths that this commit changed itself. The rest is handed on to its parents."""
+        """Returns the paths that this commit changed itself. The rest is handed on to its parents."""
         left = np.flatnonzero(wanted)
         for parent in self._refs.live_parents(commit):
             if not len(left):
@@ -203,7 +205,7 @@ class _Walk:
         return left
 
     async def _changed(self, before: Commit, commit: Commit) -> Indices:
-        """The paths that differ between the commit and its parent."""
+        """Returns the paths that differ between the commit and its parent."""
         if before.tree == commit.tree:
             return np.empty(0, np.int64)
         trees = await self._repository.tree(before), await self._repository.tree(commit)

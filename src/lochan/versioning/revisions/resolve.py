@@ -1,5 +1,5 @@
-"""What a ref expression names: a branch, else a tag, else a unique prefix of a commit id; or where a branch of that
-name was at an earlier time."""
+"""Resolves ref expressions: to a branch, else a tag, else a unique prefix of a commit id; or to the head of a branch at
+an earlier time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -24,9 +24,9 @@ class ResolvedRef(NamedTuple):
 
 
 def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> ResolvedRef:
-    """Raises NotFound if there is no such ref, and Invalid for text that is no ref or names several commits. A
-    workspace is a place to read and write, and no commit: it is Invalid too, unless `workspaces` are allowed. `now`, in
-    microseconds since 1970, is what "2 hours ago" is relative to."""
+    """Resolves a ref. Raises NotFound if there is no such ref, and Invalid for text that is no ref or names several
+    commits. A workspace is a place to read and write, and no commit: it is Invalid too, unless `workspaces` are
+    allowed. `now`, in microseconds since 1970, is what "2 hours ago" is relative to."""
     expression = parse_ref(text)
     if expression.workspace:
         return _workspace(refs, expression, text, workspaces)
@@ -74,7 +74,7 @@ def _time(expression: Expression, text: str, now: int | None) -> int | None:
 
 
 def _at(refs: Refs, name: str, time: int, text: str) -> str:
-    """Where the branch of that name was. A time in the future means now."""
+    """Returns the head of the branch of that name at that time. A time in the future means now."""
     head = refs.reflog.at(name, time)
     if head:
         return head
