@@ -74,7 +74,7 @@ class CopiedFiles:
         return own
 
     async def _linked(self, each: DataObject, kept: str, own: str, recheck: bool) -> bool:
-        """Whether there is a valid copy, which is now linked under `own`. Removes a damaged one."""
+        """Links a valid copy under `own`. Returns False if there is none; removes a damaged one."""
         if not _linked(kept, own, self._verified.clock.wall()):
             return False
         try:
@@ -88,7 +88,7 @@ class CopiedFiles:
         return False
 
     async def _copy(self, each: DataObject, to: str) -> bool:
-        """Returns False if the object is gone."""
+        """Copies an object. Returns False if it is gone."""
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
             doubt = ReadDoubt()
@@ -123,8 +123,8 @@ class CopiedFiles:
 
 
 class _CopyCheck(ObjectCheck):
-    """Checks copies. Queries link to them, which changes the ctime, so the stamp does not include it. Somebody who
-    writes to a copy and sets its mtime back is not detected; only the owner may write to the cache folder."""
+    """Checks copies. Queries link to them, which changes the ctime, so the stamp does not include it. If a program
+    writes to a copy and sets its mtime back, that is not detected; only the owner may write to the cache folder."""
 
     def _name(self, placed: PlacedObject) -> str:
         return f"{placed.object.address}\0copy"
@@ -136,7 +136,7 @@ class _CopyCheck(ObjectCheck):
 
 
 def _linked(kept: str, own: str, now_us: int) -> bool:
-    """Whether there is a copy, which is now linked under `own`. Its atime is the time of its last use."""
+    """Links a copy under `own`. Returns False if there is none. Its atime is the time of its last use."""
     try:
         with suppress(FileExistsError):
             _link_or_copy(kept, own)
@@ -148,7 +148,7 @@ def _linked(kept: str, own: str, now_us: int) -> bool:
 
 
 def _link_or_copy(kept: str, own: str) -> None:
-    """Copies if the query's folder is on another disk than the cache, such as a /tmp in memory."""
+    """Links a file, or copies it if the query's folder is on another disk than the cache, such as a /tmp in memory."""
     try:
         os.link(kept, own)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads the data objects of a head, and stores new ones: what loads, deletes and compactions have in common."""
+"""Reads the data objects of a head, and stores new ones, for loads, deletes and compactions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Sessions(NamedTuple):
     spare: DuckSession  # for rows that are kept as text
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """Runs on a thread. Cancelling the caller cancels both sessions."""
+        """Runs work on a thread. Cancelling the caller cancels both sessions."""
         return await run_on_thread(work, self.main, self.spare)
 
 
 @contextmanager
 def sessions(files: Files, limits: Limits, temp: str | None = None) -> Iterator[Sessions]:
-    """Both sessions together stay within the limits."""
+    """Opens two sessions, which together stay within the limits."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2)
     with (
         DuckSession(half, folders=files.folders, temp=temp, ordered=False) as main,
@@ -59,8 +59,8 @@ def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
 async def place_objects(
     files: Files, snapshot: Snapshot, indices: Sequence[int], work: str, *, recheck: bool = True
 ) -> dict[int, str]:
-    """The path of each object. Raises Gone, Corrupt. Checks them again by default, because copying rows into new files
-    must not copy damage."""
+    """Returns the path of each object. Raises Gone, Corrupt. Checks them again by default, because copying rows into
+    new files must not copy damage."""
     objects = snapshot.objects(indices)
     paths = await files.place(objects, work, recheck=recheck)
     for object, path in zip(objects, paths, strict=True):

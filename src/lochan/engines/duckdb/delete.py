@@ -76,7 +76,8 @@ async def delete_where(
 async def rows_deleted(
     repository: OpenRepository, on: MoveBase, tree: Tree, test: DeleteTest, files: Files, limits: Limits = STANDARD
 ) -> tuple[Swap, int]:
-    """The objects with such rows, what is left of them, and how many rows go. Raises QueryError, NothingToDo."""
+    """Returns the swap of the objects with such rows for their remaining rows, and the number of deleted rows. Raises
+    QueryError, NothingToDo."""
     snapshot = await snapshot_of(repository, on.id, tree)
     source = PoolSource(snapshot, Scans(), test=of_expression(test.expression, test.now))
     source.widen()  # the test may name fields of objects that need not be read

@@ -41,7 +41,7 @@ class RowPart(NamedTuple):
 async def diff_rows(
     repository: OpenRepository, sides: Sides, files: Files, limits: Limits = STANDARD, *, sample: int = SAMPLE
 ) -> RowDiff:
-    """Raises Invalid if the key is not unique or files do not contain rows, or Gone."""
+    """Compares the rows. Raises Invalid if the key is not unique or files do not contain rows, or Gone."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2) if not sides.is_pool else limits
     session = DuckSession(half, folders=[], ordered=False)
     try:
@@ -103,7 +103,7 @@ def part_lines(
     limits: Limits,
     stops: list[Callable[[], object]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The lines of some parts of one side. Adds to `stops` what cancels the reading."""
+    """Yields the lines of some parts of one side. Adds functions to `stops` that cancel the reading."""
     if not is_pool:
         yield from _of_files(parts, keys, limits, stops)
         return
@@ -139,7 +139,8 @@ def _of_files(
 async def place_parts(
     sides: Sides, side: int, entries: Sequence[Entry], reader: BodyReader, files: Files, folder: Path
 ) -> list[RowPart]:
-    """Data objects stay where `files` has them; files are copied to the folder. Raises Gone, Corrupt."""
+    """Returns the entries with their files. Data objects stay where `files` has them; files are copied to the folder.
+    Raises Gone, Corrupt."""
     if not sides.is_pool:
         bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
         return [

@@ -1,9 +1,8 @@
-"""Where the bytes of data objects are, as paths that DuckDB can open.
+"""The bytes of data objects, as paths that DuckDB can open.
 
 In a local lake these are the files themselves; those of other stores are copied first (`copies.py`). Every file is
 compared with the size and the SHA-256 of its entry before a row of it is used: once for each stamp of the file
-(`store/verified_files.py`), and each time before rows are copied into new files.
-"""
+(`store/verified_files.py`), and each time before rows are copied into new files."""
 
 # ruff: noqa: PTH116, PTH123
 from __future__ import annotations
@@ -53,20 +52,20 @@ class Files(Protocol):
         """The folders of the files, in addition to the reader's own."""
 
     async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
-        """A path for each object, "" if it is gone. `work` is the reader's own folder, which the reader removes. Each
-        file is checked once for each stamp, or with `recheck` each time, which copying rows into new files requires.
-        Raises Corrupt, and errors of the store."""
+        """Returns a path for each object, "" if it is gone. `work` is the reader's own folder, which the reader
+        removes. Each file is checked once for each stamp, or with `recheck` each time, which copying rows into new
+        files requires. Raises Corrupt, and errors of the store."""
 
     def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
-        """Why an engine could not read them: one is gone or damaged. Reads all of them in the caller's thread. Returns
-        None if nothing is wrong with them."""
+        """Returns the reason why an engine could not read the objects: one is gone or damaged. Reads all of them in the
+        caller's thread. Returns None if nothing is wrong with them."""
 
 
 def files_of(
     store: Store, cache: str | None = None, bytes_max: int = 0, *, verified: VerifiedFiles | None = None
 ) -> Files:
-    """Without a cache, copies are made for each query. Without `verified`, the results of checks stay in this
-    process."""
+    """Returns the files of a store. Without a cache, copies are made for each query. Without `verified`, the results of
+    checks stay in this process."""
     verified = verified or _own_verified_files(store.url)
     if store.url.startswith("file://"):
         return LocalFiles(unquote(store.url.removeprefix("file://")), verified)
@@ -102,7 +101,7 @@ class ObjectCheck:
         self._verified = verified
 
     async def check(self, placed: Sequence[PlacedObject], *, recheck: bool = False) -> list[str]:
-        """The path of each object, "" if it is gone. Raises Corrupt. `recheck` ignores the results of earlier
+        """Returns the path of each object, "" if it is gone. Raises Corrupt. `recheck` ignores the results of earlier
         checks."""
         missing: set[str] = {""}
         doubtful = [each for each in placed if each.path and self._is_doubtful(each, recheck, missing)]
@@ -114,8 +113,8 @@ class ObjectCheck:
         return ["" if each.path in missing else each.path for each in placed]
 
     def failure(self, placed: Iterable[PlacedObject]) -> LochanError | None:
-        """The error of the first object that is gone or damaged. Reads them in the caller's thread, after an engine
-        failed to read them."""
+        """Returns the error of the first object that is gone or damaged. Reads them in the caller's thread, after an
+        engine failed to read them."""
         for each in placed:
             try:
                 self.check_now(each)
@@ -128,7 +127,7 @@ class ObjectCheck:
         return None
 
     def check_now(self, placed: PlacedObject) -> None:
-        """Raises Corrupt after reading it twice, or FileNotFoundError."""
+        """Checks one object. Raises Corrupt after reading it twice, or FileNotFoundError."""
         object, path = placed
         stat = os.stat(path)
         if stat.st_size != object.size:
@@ -144,7 +143,7 @@ class ObjectCheck:
             self._verified.add(self._name(placed), stamp, object.sha256)
 
     async def _gone_of(self, doubtful: Sequence[PlacedObject]) -> list[str]:
-        """Checks them, and returns the paths that are gone."""
+        """Checks objects, and returns the paths that are gone."""
         if running_loop() is None:
             if sum(each.object.size for each in doubtful) > _INLINE_BYTES_MAX:
                 await _Suspended()
@@ -155,7 +154,7 @@ class ObjectCheck:
         return [path for lot in lots for path in lot]
 
     def _check_lot(self, lot: Sequence[PlacedObject]) -> list[str]:
-        """Returns the paths that are gone."""
+        """Checks objects one by one, and returns the paths that are gone."""
         missing = []
         for each in lot:
             try:
@@ -209,7 +208,7 @@ def gone_error(object: StoredObject) -> Gone:
 
 
 def gone_meanwhile(object: StoredObject) -> Gone:
-    """It was found before, so nobody has deleted it by hand long ago."""
+    """Returns the error for an object that was found before: it was not deleted by hand long ago."""
     return Gone(
         f"{object} is gone: {object.address} was there when the query began, and is no longer on the store",
         hint="garbage collection deletes what has moved or expired, a grace later; run the query again",

@@ -4,8 +4,7 @@ queries of a small pool, so instances are kept for the next query of the lake wi
 One session uses an instance at a time, by a connection that it closes, so that nothing remains of a query.
 
 A process that forks can open one in advance (`open_spare`), without threads and without limits. The first query of a
-child takes it, and sets what it would have opened it with.
-"""
+child takes it, and sets the options with which it would have opened one."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ _ALWAYS = {
     "python_enable_replacements": "false",  # tables are those that were registered, never Python variables
 }
 _TIME_ZONE = "SET GLOBAL TimeZone = 'UTC'"
-_WITHOUT_THREADS = {"threads": "1", "async_threads": "0"}  # the caller's own thread is the one
+_WITHOUT_THREADS = {"threads": "1", "async_threads": "0"}  # the one thread is the caller's
 _spare: DuckDBPyConnection | None = None
 _left: list[DuckDBPyConnection] = []
 
@@ -48,7 +47,7 @@ class InstanceOptions(NamedTuple):
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """Equal for options that one instance can serve. The time limit is the session's."""
+        """A value that is equal for options that one instance can serve. The time limit belongs to the session."""
         return self.limits._replace(seconds=None), self.folders, self.temp, self.ordered, self.alone
 
 
@@ -70,12 +69,13 @@ class Instance:
             raise
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the database and removes its folder. Calling it again does nothing."""
         self.root.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def leave(self) -> None:
-        """`close`, in a process that ends now. To take DuckDB apart would be a tenth of a small query."""
+        """Removes the folder, in a process that ends now. Closing DuckDB as well would take a tenth of the time of a
+        small query."""
         _left.append(self.root)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -91,7 +91,7 @@ class Instance:
 
 
 class Instances:
-    """May be used by any thread."""
+    """A pool of instances, for use by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Instances:
         return Instance(options)
 
     def give_back(self, instance: Instance) -> None:
-        """REQUIRES: it is not in use, and nothing has failed."""
+        """Takes an instance back. REQUIRES: it is not in use, and nothing has failed."""
         with suppress(OSError):
             instance.clear()
         with self._lock:
@@ -124,7 +124,7 @@ class Instances:
             self._end(instance)
 
     def _end(self, instance: Instance) -> None:
-        """A command closes its lake when it ends."""
+        """Closes an instance, or leaves it open if the process ends now: a command closes its lake when it ends."""
         if self._closed and scratch.own_process:
             instance.leave()
         else:
@@ -132,14 +132,14 @@ class Instances:
 
 
 def open_spare() -> None:
-    """REQUIRES: this process runs no query itself. It starts no thread."""
+    """Opens the spare instance, without starting a thread. REQUIRES: this process runs no query itself."""
     import duckdb
 
     global _spare
     if _spare is None:
         _spare = duckdb.connect(":memory:", config={**_ALWAYS, **_WITHOUT_THREADS})
         _spare.execute(_TIME_ZONE)
-        _spare.sql("SELECT 1").to_arrow_reader().read_all()  # what the first query has to set up
+        _spare.sql("SELECT 1").to_arrow_reader().read_all()  # sets up what the first query needs
 
 
 def close_spare() -> None:
@@ -172,7 +172,7 @@ def _settings(options: InstanceOptions, folder: str) -> dict[str, str]:
 
 
 def _changes(chosen: dict[str, str]) -> list[str]:
-    """What makes an instance that was opened without threads one that was opened with these."""
+    """Returns the statements that give an instance without threads these options."""
     defaults = [f"RESET GLOBAL {name}" for name in _WITHOUT_THREADS if name not in chosen]
     others = {name: value for name, value in chosen.items() if _WITHOUT_THREADS.get(name) != value}
     return [*defaults, *(f"SET GLOBAL {name} = {_quote(value)}" for name, value in others.items())]

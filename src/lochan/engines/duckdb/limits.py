@@ -80,7 +80,7 @@ def cancelled_error() -> Cancelled:
 
 
 def format_size(count: int) -> str:
-    """A size for people."""
+    """Returns a size for people."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

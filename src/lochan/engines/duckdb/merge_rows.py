@@ -1,8 +1,7 @@
-"""Merges the rows of objects that both sides of a merge have replaced (rule S7): ours, with what theirs changed.
+"""Merges the rows of objects that both sides of a merge have replaced (rule S7): ours, with the changes of theirs.
 
 Rows are compared column by column, under one layout of all their shapes; if no layout holds them all, as texts. Equal
-rows are counted on each side, and the counts decide how many there are in the end.
-"""
+rows are counted on each side, and the counts decide how many there are in the end."""
 
 from __future__ import annotations
 
@@ -214,7 +213,8 @@ def _by_form(side: Sequence[tuple[Form, str]]) -> dict[Form, list[str]]:
 
 
 def _changes() -> str:
-    """For the rows of one primary key: which side changed them, and whether both did so differently."""
+    """Returns SQL that determines, for the rows of one primary key, which side changed them, and whether both did so
+    differently."""
     base, ours, theirs = _COUNTS
     changed = {who: f"bool_or({count} <> {base})" for who, count in (("ours", ours), ("theirs", theirs))}
     clash = f"{changed['ours']} AND {changed['theirs']} AND bool_or({ours} <> {theirs})"
@@ -222,8 +222,8 @@ def _changes() -> str:
 
 
 def _texts(order: Order, times: Collection[Path]) -> str:
-    """The values of a key as texts that include their kinds. The same moment is the same key, however its row stores
-    it."""
+    """Returns SQL for the values of a key as texts that include their kinds. The same moment is the same key, however
+    its row stores it."""
     return ", ".join(f"coalesce({', '.join(_key_texts(part, times))})" for part in order.parts)
 
 
@@ -239,7 +239,8 @@ def _key_texts(part: KeyColumn, times: Collection[Path]) -> Iterator[str]:
 
 
 def _text(kind: str, sql: str, finer: str = "") -> str:
-    """For a time, `finer` are the digits after the sixth; the fraction before them has as many as it needs."""
+    """Returns SQL for one text. For a time, `finer` are the digits after the sixth; the fraction before them has as
+    many as it needs."""
     behind = f" || ' ' || {finer}" if finer else ""
     return f"{text_sql(kind[0])} || ({sql})::VARCHAR{behind}"
 

@@ -39,8 +39,8 @@ _threads = Threads(4)
 async def read_files(
     repository: OpenRepository, ref: str, glob: str, work: str, limits: Limits, check: CheckPaths
 ) -> Snapshot:
-    """Puts the data objects into the folder `work`. Raises NotFound if no path matches, Invalid if a file does not
-    contain rows, and what `check` raises for the paths."""
+    """Reads files into data objects in the folder `work`. Raises NotFound if no path matches, Invalid if a file does
+    not contain rows, and the errors of `check` for the paths."""
     resolved = await repository.resolve(ref)
     found = [entry async for entry in _matching(repository, ref, glob)]
     if not found:
@@ -55,7 +55,7 @@ async def read_files(
 
 
 async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIterator[Entry]:
-    """In the order of their paths, including staged files."""
+    """Yields the matching files in the order of their paths, including staged files."""
     view = await repository.view(await repository.resolve(ref))
     prefix = glob[: next((at for at, letter in enumerate(glob) if letter in "*?["), len(glob))]
     pattern = regex([glob])
@@ -70,7 +70,7 @@ async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIte
 
 
 async def copy_body(reader: BodyReader, entry: Entry, file: Path) -> Path:
-    """Raises Gone, Corrupt, and other errors of reading a body."""
+    """Copies the body of an entry. Raises Gone, Corrupt, and other errors of reading a body."""
     with file.open("wb") as sink:
         async with aclosing(reader.read(entry)) as pieces:
             async for piece in pieces:
@@ -79,7 +79,7 @@ async def copy_body(reader: BodyReader, entry: Entry, file: Path) -> Path:
 
 
 async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, limits: Limits) -> list[Entry]:
-    """Data objects of all rows of these files. The decoder is dead when this returns."""
+    """Returns data objects of all rows of these files. The decoder is dead when this returns."""
     made: list[Entry] = []
     columns = path_columns(entry.path for entry in entries)
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
@@ -97,5 +97,5 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
 
 
 def _own(columns: PathColumns, path: str) -> pa.RecordBatch:
-    """Without the columns that the path lacks: these fields are missing."""
+    """Returns the columns of the path, without those that it lacks: these fields are missing."""
     return columns.row(path).select([name for name in columns.schema.names if name in path_values(path)])

@@ -41,7 +41,7 @@ from lochan.query.sources.values import absent, value
 from lochan.versioning.open_repository import OpenRepository
 
 _FILE = "scanned file"  # the alias of the files in SQL, which no field should have
-_ROW = "file_row_number"  # what DuckDB calls the number of a row in its file
+_ROW = "file_row_number"  # DuckDB's name for the number of a row in its file
 
 
 class ObjectRewriter:
@@ -102,7 +102,7 @@ class ObjectRewriter:
         self._tables.append(StagingTable(table, lay_out(shapes), tuple(shapes)))
 
     def laid_out(self) -> tuple[KnownShapes, list[StagedRelation]]:
-        """All added rows, as queries."""
+        """Returns all added rows, as queries."""
         known = self._known()
         return known, self._relations(known)
 
@@ -119,7 +119,7 @@ class ObjectRewriter:
         return [form for form in self._knowledge.forms if not form.body] if self._whole else self._added
 
     def _shapes(self) -> list[Object]:
-        """The shapes with columns, of the added forms or of all known ones."""
+        """Returns the shapes with columns, of the added forms or of all known ones."""
         if self._whole:
             found = (shape for form in self._forms() for shape in self._modernized.laid(form).shapes)
         else:
@@ -148,7 +148,7 @@ class ObjectRewriter:
             self._loader.take(Lines("rows", texts, valid=True, first=1))
 
     def _select(self, form: Form, shown: Sequence[tuple[str, str]], files: str, without: RowTest | None) -> str:
-        """`shown` has the SQL and the name of each column, `files` is the text after FROM."""
+        """Returns a query. `shown` has the SQL and the name of each column, `files` is the text after FROM."""
         if without is None:
             made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in shown)
             return f"SELECT {made} FROM {files}"
@@ -161,8 +161,8 @@ class ObjectRewriter:
 def count_matches(
     session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
 ) -> dict[tuple[Form, str], int]:
-    """How many rows of each file pass the test, without files in which none does. A file that several objects share is
-    counted once for each form: the same bytes may mean other rows."""
+    """Returns how many rows of each file pass the test, without files in which none does. A file that several objects
+    share is counted once for each form: the same bytes may mean other rows."""
     found: dict[tuple[Form, str], int] = {}
     for form, paths in files.items():
         distinct = list(dict.fromkeys(paths))
@@ -173,7 +173,7 @@ def count_matches(
 
 
 def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, files: str) -> str:
-    """A subquery with the leaves that the test needs, and the columns `shown`."""
+    """Returns a subquery with the leaves that the test needs, and the columns `shown`."""
     leaves = []
     for leaf in test.request.leaves:
         place, element = knowledge.place(form, leaf), knowledge.element(leaf)
@@ -219,7 +219,8 @@ async def rewrite_objects(
 
 
 def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
-    """Groups of objects, by their numbers, that can be merged with each other. Each group is planned by itself."""
+    """Returns groups of objects, by their numbers, that can be merged with each other. Each group is planned by
+    itself."""
     by_form = objects_by_form(snapshot, snapshot.all, Forms())
     texts = [index for form, indices in by_form.items() if form.body for index in indices]
     left = [form for form in by_form if not form.body]
@@ -232,7 +233,7 @@ def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
 
 
 def _joinable(forms: Sequence[Form]) -> list[Form]:
-    """The forms that one layout holds; at least one."""
+    """Returns the forms that one layout holds; at least one."""
     shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
     layout = lay_out(shapes)
     following = [form for form in forms if not layout.body and can_cast(form.layout, layout)]

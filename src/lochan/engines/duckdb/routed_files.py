@@ -1,4 +1,4 @@
-"""Data objects of a lake whose repositories may lie in other stores: each is opened where its repository is."""
+"""Data objects of a lake whose repositories may lie in other stores: each is opened in the store of its repository."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lochan.pools.snapshot import DataObject
 
 
 class RoutedFiles:
-    """`own` gives the files of a repository, by its id, that does not lie in the lake; `routed` the ids of all that do
-    not."""
+    """`own` returns the files of a repository that lies in another store, by its id; `routed` returns the ids of all
+    such repositories."""
 
     def __init__(self, inner: Files, own: Callable[[str], Files | None], routed: Callable[[], Sequence[str]]) -> None:
         self._inner = inner
@@ -24,7 +24,7 @@ class RoutedFiles:
     def folders(self) -> list[str]:
         found = list(self._inner.folders)
         for id in self._routed():
-            with suppress(LochanError):  # a query that needs it says what is wrong
+            with suppress(LochanError):  # a query that needs it raises the error
                 found += self._files(id).folders
         return list(dict.fromkeys(found))
 

@@ -43,12 +43,12 @@ class WorkFolders:
         return self.folders[-1]
 
     def close(self) -> None:
-        """May be called twice."""
+        """Removes the folders. Calling it again does nothing."""
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
 
     def reader(self, limits: Limits) -> Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]:
-        """Reads files of a repository, into a new folder."""
+        """Returns a function that reads files of a repository into a new folder."""
 
         async def read(repository: OpenRepository, ref: str, glob: str, check: CheckPaths) -> Snapshot:
             from lochan.engines.duckdb.repository_files import read_files
@@ -69,11 +69,11 @@ class Run:
     missing: Sequence[DataObject] = field(default_factory=list)  # that are gone
 
     def cancel(self) -> None:
-        """May be called from any thread. Reading the rows then raises Cancelled."""
+        """Cancels the run. May be called from any thread. Reading the rows then raises Cancelled."""
         self.session.cancel()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Frees the resources. Calling it again does nothing."""
         self.session.close()
         self.work.close()
 
@@ -87,7 +87,7 @@ async def start(
     go_on: bool = False,
     instances: Instances | None = None,
 ) -> Run:
-    """Raises Gone if a data object is gone, unless `go_on`; Corrupt."""
+    """Starts a run. Raises Gone if a data object is gone, unless `go_on`; Corrupt."""
     scans = prepared.opening.scans
     folders = [*files.folders, *work.folders]
     alone = limits.threads is None and _is_little(scans)
@@ -106,10 +106,10 @@ async def start(
 
 
 def _is_little(scans: Scans) -> bool:
-    """Whether threads would take longer to start than there is work for them. DuckDB gives a thread 122,880 rows of a
-    file at a time; some is left for joins, which make more rows of few."""
+    """Returns whether threads would take longer to start than there is work for them. DuckDB gives a thread 122,880
+    rows of a file at a time; some are left for joins, which make many rows of few."""
     counts = [each.rows for scan in scans.files.values() for each in scan.objects]
-    known = all(counts)  # nobody has counted the rows of files that are not in the lake
+    known = all(counts)  # the rows of files that are not in the lake are not counted
     return known and sum(counts) + sum(each.num_rows for each in scans.tables.values()) <= _LITTLE_ROWS
 
 
@@ -120,8 +120,8 @@ def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:
 async def place_files(
     prepared: Prepared, files: Files, work: str, *, go_on: bool
 ) -> tuple[dict[str, list[str]], list[DataObject]]:
-    """The paths of every scan's files, and the objects that are gone. If the rows are loaded into a pool, all files are
-    checked again, so that no damage is copied."""
+    """Returns the paths of every scan's files, and the objects that are gone. If the rows are loaded into a pool, all
+    files are checked again, so that no damage is copied."""
     recheck = prepared.plan.load is not None
     placed: dict[str, list[str]] = {}
     missing: list[DataObject] = []
@@ -137,7 +137,7 @@ async def place_files(
 
 
 async def _paths(scan: FileScan, files: Files, work: str, *, recheck: bool) -> list[str]:
-    """The address of an object that the query made for itself is its path."""
+    """Returns the paths of a scan's objects. The address of an object that the query made for itself is its path."""
     if scan.objects and scan.objects[0].address.startswith("/"):
         return [each.address for each in scan.objects]
     return await files.place(scan.objects, work, recheck=recheck)
@@ -146,7 +146,7 @@ async def _paths(scan: FileScan, files: Files, work: str, *, recheck: bool) -> l
 def placed_objects(
     scans: Scans, paths: Mapping[str, Sequence[str]], missing: Sequence[DataObject]
 ) -> list[PlacedObject]:
-    """The result of `place_files`, without objects that the query made for itself."""
+    """Returns the result of `place_files`, without objects that the query made for itself."""
     placed: list[PlacedObject] = []
     for name, there in paths.items():
         objects = [each for each in scans.files[name].objects if each not in missing]
@@ -155,7 +155,8 @@ def placed_objects(
 
 
 def _stream(session: DuckSession, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
-    """Replaces an error of the engine by that of an object that is gone or damaged, which `why` returns."""
+    """Streams the rows. Replaces an error of the engine by that of an object that is gone or damaged, which `why`
+    returns."""
 
     def explained(error: Exception) -> Exception:
         return error if isinstance(error, LochanError) else why() or error
@@ -176,8 +177,8 @@ def _stream(session: DuckSession, sql: str, why: Callable[[], LochanError | None
 
 # --- the plan's SQL, with files in the place of scans ----------------------------------------------------------------
 def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]], *, some: bool = False) -> exp.Query:
-    """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have. `some`:
-    they are not all of their scan, and may lack columns that only others have."""
+    """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have. With
+    `some`, these are not all files of their scan, and may lack columns that only others have."""
     for part in list(query.find_all(exp.Table, exp.Order)):
         if isinstance(part, exp.Order):
             if part.meta.get(PRESORTED) and part.parent is not None:
@@ -188,7 +189,7 @@ def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]
 
 
 def scan_names(query: exp.Query, scans: Scans) -> list[str]:
-    """The names of the scans that the query reads."""
+    """Returns the names of the scans that the query reads."""
     return [table.name for table in query.find_all(exp.Table) if table.name in scans.files]
 
 
@@ -203,7 +204,7 @@ def _files(name: str, paths: Sequence[str], scan: FileScan, *, some: bool) -> ex
 
 
 def _nothing(scan: FileScan) -> exp.Select:
-    """No rows, with all columns."""
+    """Returns a query without rows, with all columns."""
     types = {SHAPE_COLUMN: INT, **scan.columns}
     made = [exp.Cast(this=exp.Null(), to=_type(type)).as_(column, quoted=True) for column, type in types.items()]
     return exp.select(*made).where(exp.false())
@@ -221,8 +222,8 @@ def _read(name: str, paths: Sequence[str], scan: FileScan) -> exp.Expression:
 
 
 def _whole(columns: Collection[str]) -> exp.Star:
-    """All columns, with these read completely. If DuckDB reads only `a.b.c`, it fails with an internal error at a file
-    that has `a` but no `b`. It does not optimize through a CASE."""
+    """Returns all columns, with these read completely. If DuckDB reads only `a.b.c`, it fails with an internal error at
+    a file that has `a` but no `b`. It does not optimize through a CASE."""
     there = exp.column(SHAPE_COLUMN, quoted=True).is_(exp.null()).not_()
     made = [exp.Case().when(there, exp.column(name, quoted=True)).as_(name, quoted=True) for name in sorted(columns)]
     return exp.Star(replace=made)

@@ -27,12 +27,12 @@ _AGAIN_S = 0.05
 
 
 class DuckSession:
-    """Methods raise LimitReached when they reach a limit, Cancelled after `cancel`, and DuckDB's own errors otherwise.
+    """A connection with its limits. Methods raise LimitReached when they reach a limit, Cancelled after `cancel`, and
+    DuckDB's own errors otherwise.
 
-    `folders`: only files in these can be opened; None: any. `ordered`: rows keep the order of the files; without it,
-    loads and aggregates need less memory. `instances`: a pool of opened instances. `alone`: no threads are started;
-    REQUIRES: `limits` names no number of them.
-    """
+    `folders`: only files in these can be opened; None allows any. `ordered`: rows keep the order of the files; without
+    it, loads and aggregates need less memory. `instances`: a pool of opened instances. `alone`: no threads are started.
+    REQUIRES, if `alone`: `limits` sets no number of threads."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class DuckSession:
         self.close()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the connection, and its instance or gives it back. Calling it again does nothing."""
         if self._closed.is_set():
             return
         if self._timer is not None:
@@ -77,11 +77,11 @@ class DuckSession:
             self._instances.give_back(self._instance)
 
     def cancel(self) -> None:
-        """May be called from any thread or signal handler."""
+        """Cancels the work. May be called from any thread or signal handler."""
         self._interrupt(cancelled_error())
 
     def execute(self, sql: str) -> list[Any]:
-        """All rows, as Python values. For a few rows."""
+        """Returns all rows, as Python values. It is for a few rows."""
         with self._watched():
             return self.connection.execute(sql).fetchall()
 
@@ -96,12 +96,12 @@ class DuckSession:
 
     @contextmanager
     def registered(self, name: str, rows: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterator[None]:
-        """Like `register`, for the time of the body."""
+        """Registers the rows like `register`, for the time of the body."""
         self.register(name, rows)
         try:
             yield
         except BaseException:
-            with suppress(duckdb.Error):  # what went wrong is more worth knowing
+            with suppress(duckdb.Error):  # the first error matters more
                 self.connection.unregister(name)
             raise
         with self._watched():
@@ -129,7 +129,7 @@ class DuckSession:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """The time limit runs from the first call to the end of the session."""
+        """Translates errors and watches the time. The time limit runs from the first call to the end of the session."""
         if self._why is not None:
             raise self._why
         if self._timer is None and self.limits.seconds is not None:
@@ -158,7 +158,7 @@ class DuckSession:
 
     @property
     def why(self) -> LochanError | None:
-        """Why the session was interrupted, if it was."""
+        """The reason why the session was interrupted, if it was."""
         return self._why
 
     def _insist(self, why: LochanError) -> None:

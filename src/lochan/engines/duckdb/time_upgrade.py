@@ -35,7 +35,8 @@ class FormLayout(NamedTuple):
 
 
 class TimeUpgrade:
-    """Upgrades all forms that are rewritten. `numbers` are those of their shapes, and depend on the forms alone."""
+    """Upgrades all forms that are rewritten. `numbers` are the numbers of their shapes, and depend on the forms
+    alone."""
 
     def __init__(self, knowledge: Knowledge, times: Collection[Path]) -> None:
         self._knowledge = knowledge
@@ -53,12 +54,12 @@ class TimeUpgrade:
         return self._laid[form]
 
     def split(self, forms: Iterable[Form]) -> list[Path]:
-        """The fields declared as times in which no string of these forms is a time after the upgrade."""
+        """Returns the fields declared as times in which no string of these forms is a time after the upgrade."""
         every = list(forms)
         return [path for path in self._times if not any(self._may_say(form, path) for form in every)]
 
     def selected(self, form: Form) -> Iterator[tuple[str, str]]:
-        """The SQL and the name of each column, `_shape` first."""
+        """Yields the SQL and the name of each column, `_shape` first."""
         laid = self._laid[form]
         parsed = {field: _parsed_time(_string(form, field)) for field in laid.fields}
         yield self._shape(form, parsed), SHAPE_COLUMN
@@ -106,7 +107,8 @@ def _form_layout(form: Form, times: Collection[Path]) -> FormLayout:
 
 
 def _variants(shape: Object, fields: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Object]]:
-    """The shapes with times in some of these fields instead of strings: those with the most first, itself last."""
+    """Yields the shapes with times in some of these fields instead of strings: those with the most first, the shape
+    itself last."""
     strings = [name for name, type in shape.fields if name in fields and sure(type) == STRING]
     for chosen in product((True, False), repeat=len(strings)):
         some = tuple(name for name, is_time in zip(strings, chosen, strict=True) if is_time)
@@ -146,6 +148,6 @@ def _string(form: Form, field: str) -> str:
 
 
 def _parsed_time(text: str) -> str:
-    """The time that a load would parse; NULL if the text is not a time."""
+    """Returns SQL for the time that a load would parse, NULL if the text is not a time."""
     time = render(neutral("rfc3339", exp.Var(this=text)), "duckdb")
     return f"(CASE WHEN regexp_full_match({text}, {text_sql(times.RFC3339)}) THEN {time} END)"
