@@ -1,9 +1,8 @@
-"""Looks for events that were not sent to their subscriptions, and has each subscription send its own.
+"""Finds events that were not sent to their subscriptions, and has each subscription send its own.
 
-Several servers may look after one lake. The one that has events to send says so in the lake's journal, and again as
-long as it goes on; the others leave them alone until it has said nothing for a while. This only saves work: events that
-two servers send arrive twice, and their ids tell that they are the same.
-"""
+Several servers may look after one lake. The one that has events to send records its turn in the lake's journal, and
+again as long as it continues; the others do not send until it has recorded nothing for a while. This only saves work:
+events that two servers send arrive twice, with equal ids."""
 
 from __future__ import annotations
 
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     from lochan.versioning.state.subscriptions import SubscriptionState
 
 _LOOK_S = 1.0
-_LOOK_PER_JOURNAL_S = 0.02  # a look asks the store once for each: so it is asked fifty times in a second at most
+_LOOK_PER_JOURNAL_S = 0.02  # each look asks the store once for each journal, at most fifty times in a second
 _AT_ONCE = 16
 _SECOND = 1_000_000
 _log = logging.getLogger("lochan.server")
 
 
 async def deliver(session: Session, settings: DeliverySettings) -> None:
-    """Until it is cancelled."""
+    """Sends events until it is cancelled."""
     await Deliverer(session, settings).run()
 
 
@@ -62,7 +61,7 @@ class Deliverer:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def look(self) -> None:
-        """Starts those that have something to send."""
+        """Starts the subscribers that have events to send."""
         state = (await (await self._lake.journal()).fresh()).of(Subscriptions)
         found = state.all()
         await self._keep(each.id for each in found)
@@ -84,7 +83,7 @@ class Deliverer:
                 subscriber.start(view)
 
     async def _keep(self, ids: Iterable[str]) -> None:
-        """The others are gone."""
+        """Stops the subscribers of all other subscriptions, which were deleted."""
         kept = set(ids)
         for id in self._subscribers.keys() - kept:
             await self._subscribers.pop(id).stop()
@@ -108,7 +107,8 @@ class Deliverer:
         return LakeView(dict(self._journals), heads, names)
 
     async def _has_turn(self, view: LakeView, waiting: list[Subscriber]) -> bool:
-        """Whether this server sends now. Others may have gone on since its last turn, so it looks again then."""
+        """Returns whether it is this server's turn to send. Others may have sent events since its last turn, so it
+        reads the positions again then."""
         journal, now = await self._lake.journal(), self._lake.clock.wall()
         lasts = round(self._settings.turn_s * _SECOND)
         turn = await last_turn(journal, TURN, now)
@@ -126,7 +126,7 @@ class Deliverer:
                 await each.load(view)
             if not any([await each.is_waiting(view) for each in waiting]):
                 return False
-        # Our own turn is said again at half of its time: nobody else has begun since then.
+        # Our own turn is recorded again at half of its time: no other server has begun since then.
         before = turn.time if turn is not None and turn.number == self._turn else now - lasts
         if not await take_turn(journal, TURN, before, now, actor=self._session.actor):
             return False

@@ -1,4 +1,4 @@
-"""Which events a subscription is about."""
+"""Selects the events of a subscription."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from lochan.formats.lake_events import EventFilter
     from lochan.journal.feed import EventLine
 
-TURN = "subscriptions"  # what a server calls its turn at sending
+TURN = "subscriptions"  # the name of a server's turn at sending
 PullTarget = Callable[[str, str], Awaitable[str]]  # a repository's id and a pull request's: the branch it is into
 _OF_BRANCHES = ("branch-created", "branch-deleted", "branch-restored", "branch-renamed")
 
 
 async def is_wanted(line: EventLine, filter: EventFilter, target_of: PullTarget) -> bool:
     if line.type == UpkeepStarted.type and line.payload.get("task") == TURN:
-        return False  # it says that events are being sent, and would itself have to be
+        return False  # it records that events are being sent, and sending it would need another one
     if filter.types and not _fits(line.type, filter.types):
         return False
     if filter.prefix and not any(path.startswith(filter.prefix) for path in _paths(line.payload)):
@@ -28,7 +28,7 @@ async def is_wanted(line: EventLine, filter: EventFilter, target_of: PullTarget)
 
 
 async def _branch(line: EventLine, target_of: PullTarget) -> str:
-    """Empty: it is of none."""
+    """Returns the branch of an event, or an empty text if it has none."""
     payload = line.payload
     if line.type in _OF_BRANCHES:
         return str(payload["name"])

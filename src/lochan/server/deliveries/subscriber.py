@@ -1,8 +1,7 @@
-"""One subscription: reads the journals from where it is, and sends what it is about, batch by batch.
+"""One subscription: reads the journals from its position, and sends the selected events, batch by batch.
 
-The position moves on when a batch was taken, or was given up as a dead letter; so a server that is killed in between
-sends the batch again. What waits for an answer waits on a thread of its own, and for nobody else.
-"""
+The position moves when a batch was accepted, or was given up as a dead letter; so a server that is killed in between
+sends the batch again. Each request waits for its answer on a thread of its own, and holds up no other subscription."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 BATCH_EVENTS_MAX = 100
 BATCH_BYTES_MAX = 512 << 10
-LETTERS_MAX = 1_000  # nothing is given up beyond that: it waits until somebody looks
+LETTERS_MAX = 1_000  # beyond that nothing is given up: it waits until the letters are handled
 _FULL = "there are too many dead letters: have them sent again, or delete the subscription"
 _DENIED = "its owner may not read these events"
 _DENIED_S = 30.0
@@ -46,7 +45,7 @@ _log = logging.getLogger("lochan.server")
 
 
 class LakeView(NamedTuple):
-    """What one look at the lake has found."""
+    """The result of one look at the lake."""
 
     journals: dict[str, Journal]  # those that any subscription is about
     heads: dict[str, int]
@@ -73,7 +72,7 @@ class Subscriber:
         return self._task is not None and not self._task.done()
 
     async def load(self, view: LakeView) -> None:
-        """How far it is, as its file says: another server may have gone on with it."""
+        """Reads the subscription's position from its file: another server may have moved it."""
         self._progress = await read_progress(self._lake.store, self.state.id)
         self._positions = FeedPositions()
         position = self._progress.position or self.state.start
@@ -96,7 +95,7 @@ class Subscriber:
         self._task = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """What is under way is given up, and read again before it goes on."""
+        """Cancels the running task. The position is read again before the subscriber continues."""
         self._is_loaded = False
         if self._task is not None:
             self._task.cancel()
@@ -124,7 +123,8 @@ class Subscriber:
             self._is_loaded = False
 
     async def _send_new(self, journal: Journal) -> bool:
-        """False: a batch was not taken, and is tried again when it is due."""
+        """Sends the new events of a journal. Returns False if a batch was refused, and is tried again when it is
+        due."""
         batch, size = list[EventLine](), 0
         last: EventLine | None = None
         async for line in self._new_lines(journal):
@@ -150,7 +150,7 @@ class Subscriber:
                     yield line
 
     async def _send_batch(self, batch: Sequence[EventLine], last: EventLine) -> bool:
-        """Moves on behind `last` unless it is to be tried again."""
+        """Sends a batch, and moves the position behind `last`. Returns False if the batch is to be tried again."""
         progress, now = self._progress, self._clock.wall()
         if not await self._may_read():
             due = now + round(_DENIED_S * _SECOND)
@@ -177,7 +177,8 @@ class Subscriber:
         return True
 
     def _back_off_s(self, tries: int) -> float:
-        """Spread by a quarter, so that not all come back at once to a receiver that had trouble."""
+        """Returns the pause before the next attempt. It varies by a quarter, so that not all subscriptions return at
+        once to a receiver that had trouble."""
         pause = min(self._settings.pause_s, self._settings.retry_s * 2.0 ** min(tries - 1, 40))
         return pause * (0.75 + 0.5 * self._lake.ids.fraction())
 
@@ -188,7 +189,7 @@ class Subscriber:
 
     # --- what may be sent, and sending it ----------------------------------------------------------------------------
     async def _may_read(self) -> bool:
-        """Whether the owner may read events there now, and is still the user that has subscribed."""
+        """Returns whether the owner may read these events now, and is still the user that has subscribed."""
         owner = self.state.owner
         if not owner:
             return True
@@ -202,7 +203,7 @@ class Subscriber:
         return await guard.may(event_rights(name))
 
     async def _post(self, batch: Sequence[EventLine], attempt: int) -> str:
-        """Why it was not taken; empty: it was."""
+        """Sends a batch. Returns the reason why it was refused, or an empty text if it was accepted."""
         try:
             request = await self._request(batch, attempt)
             loop = asyncio.get_running_loop()
@@ -244,7 +245,8 @@ class Subscriber:
 
     # --- dead letters ------------------------------------------------------------------------------------------------
     async def _give_up(self, batch: Sequence[EventLine], tries: int, trouble: str) -> None:
-        """Its name comes from its first event: given up again after a kill, it is the same letter."""
+        """Stores the batch as a dead letter. Its name comes from its first event: if it is given up again after a kill,
+        it is the same letter."""
         first = batch[0]
         id = f"{max(0, first.time):014x}{sha256(event_id(first).encode()).hexdigest()[:10]}"
         types = tuple(dict.fromkeys(each.type for each in batch))
@@ -254,7 +256,8 @@ class Subscriber:
         _log.warning("subscription %s: %d events were given up: %s", self.state.id, len(batch), trouble)
 
     async def _redeliver(self) -> bool:
-        """Every letter that somebody has asked for, once."""
+        """Sends every letter again for which this was requested, once. Returns False if the owner may not read the
+        events."""
         if not await self._may_read():
             due = self._clock.wall() + round(_DENIED_S * _SECOND)
             await self._save(msgspec.structs.replace(self._progress, trouble=_DENIED, due=due))
@@ -288,5 +291,5 @@ class Subscriber:
 
 
 def event_id(line: EventLine) -> str:
-    """By which a receiver knows an event again."""
+    """Returns the id by which a receiver recognizes an event that it has got before."""
     return f"{line.repository}:{line.number}.{line.index}"
