@@ -1,1 +1,1 @@
-"""Names and passwords that a directory (LDAP) knows."""
+"""Signs users in by the names and passwords of a directory (LDAP)."""

@@ -1,7 +1,6 @@
-"""One connection to the directory, by ldap3. Whatever fails there ends as one error with a reason for the log.
+"""One connection to the directory, by ldap3. Every failure ends as one error with a reason for the log.
 
-Referrals are not followed: they would carry the password to wherever the directory points.
-"""
+Referrals are not followed: they would carry the password to wherever the directory points."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from ldap3.core.exceptions import LDAPException
 
 from lochan.server.ldap.settings import DirectorySettings
 
-# What a directory says of a name and a password that do not belong together, or of an account that is locked, has
+# A directory's results for a name and a password that do not belong together, or for an account that is locked, has
 # expired, or has no password.
 _WRONG_PASSWORD = frozenset(
     {
@@ -33,8 +32,8 @@ _WRONG_PASSWORD = frozenset(
 
 
 class DirectoryFailure(Exception):
-    """The directory gave no answer that can be used. The text is for the server's log: it names the directory's parts,
-    and no password."""
+    """The directory gave no usable answer. The text is for the server's log: it names the directory's parts, and no
+    password."""
 
 
 class DirectoryEntry(NamedTuple):
@@ -43,7 +42,7 @@ class DirectoryEntry(NamedTuple):
 
 
 class VerifiedTls(Tls):
-    """As Python verifies certificates: ldap3's own check of names takes no IP addresses."""
+    """Verifies certificates as Python does: ldap3's own check of names accepts no IP addresses."""
 
     def __init__(self, ca_file: str | None, host: str) -> None:
         super().__init__(validate=ssl.CERT_REQUIRED)
@@ -55,7 +54,7 @@ class VerifiedTls(Tls):
 
 
 class DirectoryConnection:
-    """For one login, on one thread; only `abort` may be called on another."""
+    """A connection for one login, on one thread; only `abort` may be called on another."""
 
     def __init__(self, settings: DirectorySettings) -> None:
         self._settings = settings
@@ -63,7 +62,7 @@ class DirectoryConnection:
         self._is_aborted = False
 
     def open(self) -> None:
-        """Encrypted, if it is to be. Raises DirectoryFailure."""
+        """Opens the connection, encrypted if it is configured so. Raises DirectoryFailure."""
         address, wait_s = self._settings.address, ceil(self._settings.timeout_s)
         with self._failing("cannot be reached"):
             tls = VerifiedTls(self._settings.ca_file, address.host) if address.is_tls or address.starts_tls else None
@@ -90,8 +89,8 @@ class DirectoryConnection:
                 raise DirectoryFailure(f"the directory {address} does not start TLS")
 
     def bind(self, dn: str, password: str) -> bool:
-        """Whether the password is that of the entry. Raises DirectoryFailure. REQUIRES: neither is empty, since a
-        directory takes a name without a password for nobody, and lets that in."""
+        """Returns whether the password is that of the entry. Raises DirectoryFailure. REQUIRES: neither is empty, since
+        a directory treats a name without a password as anonymous, and accepts that."""
         assert dn and password
         # Bytes, as other clients send them: ldap3 would write text in another way first.
         result = self._bind(SIMPLE, dn, password.encode())
@@ -102,7 +101,7 @@ class DirectoryConnection:
         return True
 
     def bind_reader(self) -> None:
-        """As the account that reads the directory. Raises DirectoryFailure."""
+        """Binds as the account that reads the directory. Raises DirectoryFailure."""
         dn, password = self._settings.bind_dn, self._settings.bind_password
         result = self._bind(SIMPLE, dn, password.encode()) if dn else self._bind(ANONYMOUS, None, None)
         if result["result"] != results.RESULT_SUCCESS:
@@ -119,8 +118,8 @@ class DirectoryConnection:
             return _result(connection)
 
     def search(self, base: str, text: str, attributes: Sequence[str], most: int) -> list[DirectoryEntry]:
-        """The entries below `base` that the filter matches. Raises DirectoryFailure, also where there are more than
-        `most`, or more than the directory tells."""
+        """Returns the entries below `base` that the filter matches. Raises DirectoryFailure, also if there are more
+        than `most`, or more than the directory returns."""
         connection = self._opened
         with self._failing("broke off while it was searched"):
             connection.search(
@@ -143,7 +142,7 @@ class DirectoryConnection:
         return found
 
     def abort(self) -> None:
-        """Ends what the connection waits for, with DirectoryFailure."""
+        """Ends any call that waits for the directory, with DirectoryFailure."""
         self._is_aborted = True
         opened = self._connection
         if opened is not None and opened.socket is not None:
@@ -153,7 +152,7 @@ class DirectoryConnection:
     def close(self) -> None:
         if self._connection is None:
             return
-        with suppress(Exception):  # nobody waits for what it answers to that
+        with suppress(Exception):  # its answer does not matter
             self._connection.unbind()
         if self._connection.socket is not None:  # which it leaves open where it could not connect
             self._connection.socket.close()

@@ -1,5 +1,5 @@
-"""The directory as the server asks it: on threads of its own, within a time limit, so that one that hangs costs a
-login its answer and nothing else."""
+"""Asks the directory on threads of its own, within a time limit, so that a directory that hangs costs a login its
+answer and nothing else."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Directory:
         return self._settings.groups
 
     async def identity(self, name: str, password: str) -> ExternalIdentity | None:
-        """Whose name and password these are. None: nobody's, and how long that took does not tell whether there is the
-        name. Raises 503 where the directory gives no answer in time."""
+        """Returns the identity with this name and password, or None. How long a failure takes does not reveal whether
+        the name exists. Raises 503 if the directory does not answer in time."""
         begun = self._clock.boot()
         found = await self._ask(name, password)
         if found is None:

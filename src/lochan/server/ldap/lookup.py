@@ -1,4 +1,4 @@
-"""Who somebody is by the directory: the entry of a name, whether the password is its own, and its groups."""
+"""Finds an identity in the directory: the entry of a name, whether the password is its own, and its groups."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _BINARY_ID = "objectguid"  # of Active Directory: 16 bytes, the first three numb
 def find_identity(
     connection: DirectoryConnection, settings: DirectorySettings, name: str, password: str
 ) -> ExternalIdentity | None:
-    """None where there is no such name or the password is another; both take as many questions. Raises
-    DirectoryFailure."""
+    """Returns the identity, or None if there is no such name or the password is wrong; both need equally many requests.
+    Raises DirectoryFailure."""
     name = plain_name(name)
     if not name or not can_be_tried(password):
         return None
@@ -44,15 +44,16 @@ def find_identity(
 
 
 def plain_name(given: str) -> str:
-    """The one way to write it, as far as directories see no difference; empty where nobody can have this name. So wrong
-    passwords for one name are counted together, however it is written."""
+    """Returns the one spelling of a name, as far as directories see no difference, or an empty text if no user can have
+    this name. So wrong passwords for one name are counted together, however it is written."""
     name = " ".join(normalize("NFKC", given[: 4 * _NAME_LENGTH_MAX]).split())
     is_plain = 0 < len(name) <= _NAME_LENGTH_MAX and name.isprintable() and not any(map(in_table_b1, name))
     return name if is_plain else ""
 
 
 def can_be_tried(password: str) -> bool:
-    """One that is empty would let anybody in; one with a control character may be cut there, and be empty."""
+    """Returns whether a password may be sent. An empty one would let anybody in; one with a control character may be
+    cut there, and be empty."""
     return 0 < len(password) <= _PASSWORD_LENGTH_MAX and not any(
         ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in password
     )
@@ -68,7 +69,7 @@ def _user_entry(connection: DirectoryConnection, settings: DirectorySettings, na
 
 
 def _group_names(connection: DirectoryConnection, settings: DirectorySettings, user: str, name: str) -> frozenset[str]:
-    """The groups of the user, those that these are members of, and so on, as far as `group_depth`."""
+    """Returns the groups of the user, those that these are members of, and so on, as far as `group_depth`."""
     names: set[str] = set()
     seen: set[str] = set()
     asked = [fill_in(settings.group_filter, dn=user, name=name)]
@@ -95,7 +96,7 @@ def _groups(connection: DirectoryConnection, settings: DirectorySettings, asked:
 
 
 def _subject(settings: DirectorySettings, entry: DirectoryEntry) -> str:
-    """What stays the same when the entry is renamed."""
+    """Returns an id that stays the same when the entry is renamed."""
     values = entry.attributes.get(settings.id_attribute, ())
     if len(values) != 1 or not values[0]:
         raise DirectoryFailure(
@@ -107,13 +108,13 @@ def _subject(settings: DirectorySettings, entry: DirectoryEntry) -> str:
 
 
 def guid(value: bytes) -> str:
-    """As people and other programs write it."""
+    """Returns the id as people and other programs write it."""
     first, second, third = value[3::-1], value[5:3:-1], value[7:5:-1]
     return "-".join(each.hex() for each in (first, second, third, value[8:10], value[10:]))
 
 
 def _user_name(settings: DirectorySettings, entry: DirectoryEntry, given: str) -> str:
-    """As the directory writes it. Of several, the one that was given."""
+    """Returns the name as the directory writes it; of several, the given one."""
     values = _texts(entry.attributes, settings.name_attribute)
     if not values:
         raise DirectoryFailure(f"{entry.dn!r} has no {settings.name_attribute}, which is to be the user's name")
@@ -132,7 +133,7 @@ def _text(value: bytes) -> str:
 
 
 def fill_in(text: str, **values: str) -> str:
-    """A filter with values in its places, none of whose characters means anything to it."""
+    """Returns a filter with values in its places. Their characters are escaped, so none has a meaning in the filter."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", _escape(value))
     return text

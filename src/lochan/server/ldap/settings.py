@@ -1,4 +1,4 @@
-"""What is configured about the directory, checked once, when the server starts."""
+"""The settings of the directory, checked once, when the server starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DirectoryAddress(NamedTuple):
     host: str
     port: int
     is_tls: bool  # from the first byte
-    starts_tls: bool  # as the first thing that is said
+    starts_tls: bool  # by the first request
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -33,7 +33,7 @@ class DirectoryAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """All of it can be pickled."""
+    """The settings of a directory. They can be pickled."""
 
     source: str
     address: DirectoryAddress
@@ -53,7 +53,8 @@ class DirectorySettings:
 
 
 def directory_settings(given: LdapLoginSettings) -> DirectorySettings | None:
-    """None where no directory is configured. Raises Invalid, and Refused where the package ldap3 is missing."""
+    """Returns the settings, or None if no directory is configured. Raises Invalid, and Refused if the package ldap3 is
+    missing."""
     if given.url is None:
         return None
     _check_installed()

@@ -1,4 +1,4 @@
-"""From a name and a password of the directory to a user of the lake."""
+"""Signs a user of the lake in by a name and a password of the directory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CLIENT = "login"
 
 
 async def sign_in_by_directory(api: Api, directory: Directory, request: Request, name: str, password: str) -> SignIn:
-    """Raises 401 with the same words as for a wrong access key, 403 for somebody whom the directory knows and who may
-    not sign in here, 429 after many wrong passwords, and 503 where the directory does not answer."""
+    """Signs a user in. Raises 401 with the same words as for a wrong access key, 403 for a user of the directory who
+    may not sign in here, 429 after many wrong passwords, and 503 if the directory does not answer."""
     context: RequestContext = request.scope[CONTEXT]
     bucket = plain_name(name).casefold()
     refuse_too_many(api, context, bucket, password)
@@ -29,7 +29,7 @@ async def sign_in_by_directory(api: Api, directory: Directory, request: Request,
         refuse_wrong(api, context, bucket)
     try:
         user = await sign_in(api.access, identity, directory.groups, lambda user: Actor(user, _CLIENT, context.source))
-    except Mistake as error:  # of who configured it, or of nobody: the request is as it should be
+    except Mistake as error:  # the request is correct; the configuration may be wrong
         raise HttpError(403, str(error)) from None
     api.failed_logins.succeeded(address_of(context.source), bucket, password)
     return SignIn(user, "ldap", source=identity.source)
