@@ -1,11 +1,10 @@
-"""What a browser carries while it signs in at a provider: a cookie that this server has sealed.
+"""The state of a sign-in, which the browser keeps in a cookie that this server has sealed.
 
     GET login     ──▶ cookie {state, nonce, verifier, next}, and to the provider with state, nonce and challenge
     GET callback  ◀── code and state; the state must be the cookie's, and the token must have its nonce
 
-So nothing is kept on the server, every server of the lake can take the callback, and a callback that was not begun in
-this very browser is refused.
-"""
+So nothing is kept on the server, every server of the lake can handle the callback, and a callback that was not begun in
+this very browser is refused."""
 
 from __future__ import annotations
 
@@ -51,14 +50,15 @@ def challenge(flow: OidcFlow) -> str:
 
 
 async def seal_flow(access: OpenAccess, flow: OidcFlow) -> str:
-    """The value of the cookie."""
+    """Returns the value of the cookie."""
     plain = msgspec.json.encode(flow).decode()
     data = seal(await access.encryption.get(), access.ids.nonce(), plain, id=_BOUND_TO, user="")
     return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 async def resume(access: OpenAccess, cookie: str, state: str) -> OidcFlow:
-    """Raises 403 for a callback that was not begun in this browser, within the last minutes."""
+    """Returns the flow of a callback. Raises 403 for a callback that was not begun in this browser, within the last
+    minutes."""
     flow = await _read(access, cookie)
     if flow is None or access.clock.wall() >= flow.expires or not compare_digest(flow.state.encode(), state.encode()):
         raise HttpError(403, "this sign-in was not begun in this browser, or it took too long: begin it again")
@@ -76,7 +76,8 @@ async def _read(access: OpenAccess, cookie: str) -> OidcFlow | None:
 
 
 def check_next(text: str) -> str:
-    """Where to go in the end: a path of the page. Raises Invalid for all that a browser might take for elsewhere."""
+    """Checks where the browser goes in the end: a path of the page. Raises Invalid for anything that a browser might
+    treat as another site."""
     try:
         parts = urlsplit(text)
     except ValueError:

@@ -1,12 +1,11 @@
-"""A provider of OpenID Connect, as this server sees it.
+"""A provider of OpenID Connect, as this server uses it.
 
     discovery ──▶ where browsers sign in, where a code becomes a token, where the keys are
     code      ──▶ token endpoint ──▶ id token ──▶ signature, issuer, audience, times, nonce ──▶ claims
 
-Nothing of the provider is believed that is not asked for at its own address, or signed by one of its keys. It is asked
-when somebody signs in; what it says of itself is kept for a while, and its keys are asked for again when a token names
-one that is not known, since providers change them.
-"""
+Only what the provider returns at its own address, or signs by one of its keys, is believed. It is asked when a user
+signs in; its discovery document is kept for a while, and its keys are fetched again when a token names an unknown one,
+since providers change them."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     import httpx
     from joserfc.jwk import KeySet
 
-# Signatures of a key pair. With HMAC whoever knows the client's secret could sign, and `none` signs nothing.
+# Signatures of a key pair. With HMAC, anybody with the client's secret could sign, and `none` signs nothing.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-_KEPT_S = 600.0  # what the provider says of itself
+_KEPT_S = 600.0  # for the discovery document
 _AGAIN_S = 5.0  # how soon its keys may be asked for again
 _TIMEOUT_S = 10.0
 _ANSWER_BYTES_MAX = 1 << 20
@@ -37,8 +36,8 @@ _ACCEPT = {"accept": "application/json"}
 
 
 class OidcProvider:
-    """In one process of a server. Raises HttpError: 502 for a provider that cannot be reached or answers nonsense, 403
-    for a token that proves nothing."""
+    """The provider in one process of a server. Raises HttpError: 502 for a provider that cannot be reached or answers
+    nonsense, 403 for a token that proves nothing."""
 
     def __init__(self, settings: OidcSettings, clock: Clock) -> None:
         self.settings = settings
@@ -49,7 +48,7 @@ class OidcProvider:
         self._keys_from = float("-inf")
 
     async def authorization_url(self, parameters: Mapping[str, str]) -> str:
-        """Where a browser goes to sign in."""
+        """Returns the URL at which a browser signs in."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 
         endpoint = (await self._discovered())["authorization_endpoint"]
@@ -57,7 +56,7 @@ class OidcProvider:
         return url
 
     async def claims(self, code: str, redirect_uri: str, verifier: str, nonce: str) -> Mapping[str, Any]:
-        """What the provider says of whoever has brought this code."""
+        """Returns the provider's claims about the user that has brought this code."""
         token = await self._exchange(code, redirect_uri, verifier)
         id_token = token.get("id_token")
         if not isinstance(id_token, str):
@@ -70,7 +69,7 @@ class OidcProvider:
         return claims
 
     async def _user_info(self, access_token: str, subject: str) -> Mapping[str, Any]:
-        """What many providers say there alone, and not in the id token."""
+        """Returns the claims that many providers return only at this endpoint, and not in the id token."""
         url = (await self._discovered()).get("userinfo_endpoint")
         if url is None:
             return {}
@@ -126,8 +125,8 @@ class OidcProvider:
         return dict(claims)
 
     async def _decoded(self, id_token: str) -> Any:
-        """Raises JoseError or ValueError. Keys that came a moment ago are believed; older ones are asked for again
-        before a token is refused."""
+        """Verifies a token. Raises JoseError or ValueError. If keys that were fetched a while ago do not fit, they are
+        fetched again before the token is refused."""
         from joserfc import jwt
         from joserfc.errors import BadSignatureError, InvalidKeyIdError
 
@@ -141,7 +140,7 @@ class OidcProvider:
             return jwt.decode(id_token, fresh, algorithms=ALGORITHMS)
 
     async def _key_set(self, seconds: float) -> KeySet:
-        """Not older than that."""
+        """Returns keys that are not older than that."""
         from joserfc.errors import JoseError
         from joserfc.jwk import KeySet
 
@@ -184,7 +183,7 @@ class OidcProvider:
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str], body: str | None
     ) -> tuple[int, dict[str, Any]]:
-        """The status and the JSON of the answer, if that is an object. Follows no redirect."""
+        """Sends a request. Returns the status and the JSON of the answer, if that is an object. Follows no redirect."""
         import httpx
         import msgspec
 
@@ -221,7 +220,7 @@ async def _read(answer: httpx.Response) -> bytes:
 
 
 def check_url(url: str) -> None:
-    """Raises Invalid for an address where others could answer in the provider's place."""
+    """Raises Invalid for an address at which others could answer in the provider's place."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -240,7 +239,7 @@ def check_url(url: str) -> None:
 
 
 def _pairs_only(found: Mapping[str, Any]) -> Any:
-    """A symmetric key among public ones is nobody's to publish."""
+    """Returns the public keys only: a symmetric key must never be published."""
     keys = found.get("keys")
     return {
         "keys": [each for each in keys if each.get("kty") in ("RSA", "EC", "OKP")] if isinstance(keys, list) else []
@@ -252,5 +251,5 @@ def _proves_nothing(why: str) -> HttpError:
 
 
 def _one_line(text: str) -> str:
-    """What others have written, as a part of one line."""
+    """Returns a text of others as a part of one line."""
     return "".join(each if each.isprintable() else " " for each in text)[:300].strip()
