@@ -1,5 +1,5 @@
 """Results of verbs as answers. A list is sent line by line as it is found, a few ahead of the client; if it breaks off
-half-way, its last line is the error, so that no client can take what it has for all there is."""
+half-way, its last line is the error, so that no client can mistake a part for all of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def opened_answer(found: Any) -> Response:
 
 
 def add_header(answer: Response, name: str, value: str) -> None:
-    """Before it is sent."""
+    """Adds a header to an answer, before it is sent."""
     if isinstance(answer, StreamAnswer):
         answer.add_header(name, value)
     elif hasattr(answer, "raw_headers"):  # the answer of a query says so itself, when it is planned
@@ -72,7 +72,7 @@ def table_bytes(table: Any) -> bytes:
 
 
 async def lines(items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
-    """Each as a line of JSON. An error before the first is raised; a later one is the last line."""
+    """Yields each item as a line of JSON. An error before the first is raised; a later one becomes the last line."""
     begun = False
     try:
         async with aclosing(items) as found:  # type: ignore[type-var]
@@ -95,8 +95,8 @@ def _last_line(body: ErrorBody) -> bytes:
 
 
 class StreamAnswer(Response):
-    """Pieces of bytes as they come, a few ahead of the client. An error before the first is an answer of its own; after
-    it the connection is broken off, and the client, which saw no end, knows by that."""
+    """Sends pieces of bytes as they come, a few ahead of the client. An error before the first is an answer of its own.
+    After it, the connection is broken off without an end, which the client detects."""
 
     def __init__(
         self, pieces: AsyncIterator[bytes], media_type: str, patience_s: float, headers: Mapping[str, str] = _NONE
@@ -164,8 +164,8 @@ class StreamAnswer(Response):
 
 
 def senseless_number(error: ArithmeticError) -> HttpError:
-    """The error for a number that makes no sense, such as a million years or a division by zero. No verb checks for
-    each of those."""
+    """Returns the error for a number that makes no sense, such as a million years or a division by zero. The verbs
+    themselves do not check for all of those."""
     return HttpError(400, f"a number in the request makes no sense: {error}")
 
 

@@ -1,4 +1,4 @@
-"""What a request asks for: names in its path, its query string, its body and its key become arguments of a verb."""
+"""Turns a request into the arguments of a verb: names in its path, its query string, its body and its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BYTES_ARGUMENT = object()  # in the place of an argument that is the body
 
 
 def handle_of(lake: Lake, call: WireCall, names: Mapping[str, str]) -> Any:
-    """The noun that these names of the request are of, of a lake that checks rights."""
+    """Returns the handle with these names, of a lake that checks rights."""
     given = {name: "" if value == EMPTY_NAME else value for name, value in names.items()}
     noun = call.verb.noun
     if noun == "Lake":
@@ -56,7 +56,7 @@ def handle_of(lake: Lake, call: WireCall, names: Mapping[str, str]) -> Any:
 
 
 def handle_names(call: WireCall, request: Request) -> dict[str, str]:
-    """Raises 400 where one is missing, or given more than once."""
+    """Returns the names in the path and the query string. Raises 400 if one is missing, or given more than once."""
     found = dict(request.path_params)
     for name in call.query_names:
         values = request.query_params.getlist(name)
@@ -67,7 +67,8 @@ def handle_names(call: WireCall, request: Request) -> dict[str, str]:
 
 
 async def parse_arguments(call: WireCall, request: Request) -> tuple[list[Any], dict[str, Any]]:
-    """By place and by name, as the verb takes them. Raises 400, which names what is wrong, and 413."""
+    """Returns the arguments by position and by name, as the verb takes them. Raises 400, which names the mistake, and
+    413."""
     given = {**_path(call, request), **_query(call, request)}
     body = body_type(call)
     if body is not None:
@@ -82,7 +83,7 @@ async def parse_arguments(call: WireCall, request: Request) -> tuple[list[Any], 
 
 @cache
 def body_type(call: WireCall) -> Any:
-    """The struct of its JSON body; None: it has none."""
+    """Returns the struct of the JSON body, or None if there is none."""
     found = [each for each in call.arguments.values() if each.place is ArgumentPlace.BODY]
     return _struct(call, found) if found else None
 
@@ -138,7 +139,7 @@ def _parse_values(argument: Argument, values: list[str]) -> Any:
         found = msgspec.convert(values[0], argument.type, strict=False)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise HttpError(400, f"in the query string, {argument.name!r}: {error}") from None
-    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # nan is not either
+    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # also for nan
         raise HttpError(400, f"in the query string, {argument.name!r}: {values[0][:50]} is no number that can be meant")
     return found
 

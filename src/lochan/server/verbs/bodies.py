@@ -21,7 +21,8 @@ POLICY_BYTES_MAX = 1 << 20
 
 
 async def read_object(call: WireCall, api: Api, request: Request, ref: Any, given: dict[str, Any]) -> Response:
-    """The bytes of an object, or a span of them. With `If-Match`, only those of the object with that ETag."""
+    """Answers with the bytes of an object, or a span of them. With `If-Match`, only with those of the object with that
+    ETag."""
     found = await ref.open(given["path"])
     wanted = request.headers.get("if-match", "").strip('" ')
     if wanted and wanted != found.etag:
@@ -41,7 +42,7 @@ async def _span(found: Any, start: int, stop: int) -> AsyncIterator[bytes]:
 
 
 async def add_bytes(call: WireCall, request: Request, given: dict[str, Any]) -> None:
-    """The argument that is the body: as a stream, or, of a text, all of it at once."""
+    """Adds the argument that is the body: as a stream, or, for a text, as a whole."""
     for each in call.arguments.values():
         if each.place is ArgumentPlace.BYTES:
             whole = each.annotation == "bytes"
@@ -49,7 +50,7 @@ async def add_bytes(call: WireCall, request: Request, given: dict[str, Any]) -> 
 
 
 async def body_pieces(request: Request) -> AsyncIterator[bytes]:
-    """Raises 400 for a body that breaks off: whatever reads it must not take it for whole."""
+    """Yields the body. Raises 400 for a body that breaks off, so that it is not mistaken for a whole one."""
     try:
         async for piece in request.stream():
             if piece:

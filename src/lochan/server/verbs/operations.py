@@ -66,8 +66,8 @@ def handler(call: WireCall) -> Handler:
 
 
 async def _handle(call: WireCall, api: Api, request: Request) -> Response:
-    """In the trace that the client has begun, if it has: its commits say what was read, and answers say what they
-    read."""
+    """Calls the verb in the trace that the client has begun, if any: its commits record what was read, and answers
+    return what they read."""
     found = decode_trace(request.headers.get(LINEAGE_HEADER, ""))
     if found is None:
         return await _carry_out(call, api, request)
@@ -165,7 +165,7 @@ def _describe_result(call: WireCall) -> tuple[int, Any]:
 
 
 def _query_type(call: WireCall) -> Any:
-    """As the document shows it: what is JSON in a query string is a text there."""
+    """Returns the type of the query string for the document: JSON in a query string is described as a text."""
     found = [each for each in call.arguments.values() if each.place is ArgumentPlace.QUERY]
     kinds = [(each.name, str if each.form == "json" else each.type, each.required) for each in found]
     kinds += [(name, str, True) for name in call.query_names]

@@ -1,5 +1,5 @@
-"""Verbs about rows: a query's, and those that differ, go out as Arrow; those that are loaded come as Arrow or as lines
-of JSON. Queries run where all of the server's do, under its limits."""
+"""Verbs about rows: the rows of queries and row diffs are sent as Arrow; loaded rows are received as Arrow or as lines
+of JSON. Queries run in the server's query threads, under its limits."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class _QueryAnswer(QueryResponse):
 
 
 async def diff_rows(call: WireCall, api: Api, request: Request, noun: Any, given: dict[str, Any]) -> Response:
-    """The counts, the sample and the sides are in the schema of the stream; the rows are all that differ. Whoever asks
-    for JSON gets the counts and the sample alone."""
+    """The counts, the sample and the sides are in the schema of the stream; the rows are all that differ. A client that
+    asks for JSON gets the counts and the sample alone."""
     found = await noun.diff_rows(**given)
     if request.headers.get("accept", "").strip() == JSON:
         try:
@@ -98,7 +98,8 @@ async def _diff_pieces(found: Any) -> AsyncIterator[bytes]:
 
 
 async def load_rows(call: WireCall, api: Api, request: Request, noun: Any, given: dict[str, Any]) -> Response:
-    """The body is on the disk before the first row is looked at: one that breaks off half-way loads nothing."""
+    """Loads the rows of the body. It is stored on the disk before the first row is read, so a body that breaks off
+    half-way loads nothing."""
     from lochan.server.verbs.answers import value_answer
 
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -114,7 +115,7 @@ async def load_rows(call: WireCall, api: Api, request: Request, noun: Any, given
 
 
 async def _spool(request: Request, file: IO[bytes]) -> str:
-    """The SHA-256 of the body, in hex."""
+    """Stores the body. Returns its SHA-256, in hex."""
     digest = sha256()
     async for piece in body_pieces(request):
         digest.update(piece)

@@ -1,4 +1,4 @@
-"""How far a task is, and what it did when: what verbs tell of their progress, kept for whoever asks."""
+"""The progress of a task and its log, as its verb reports them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TaskLine(msgspec.Struct, frozen=True):
 
 
 class TaskProgress:
-    """Called by a verb: with how many more files or bytes are done, or with all of its stages. A verb may call it in a
+    """A verb calls it with how many more files or bytes are done, or with all of its stages. A verb may call it in a
     thread of its own; readers see a state of some moment."""
 
     def __init__(self, clock: Clock) -> None:

@@ -60,7 +60,7 @@ async def cancel_task(api: Api, request: Request) -> Response:
 
 
 def _find_task(api: Api, request: Request) -> VerbTask:
-    """Raises 404, also for a task of another user."""
+    """Returns the task. Raises 404, also for a task of another user."""
     context: RequestContext = request.scope[CONTEXT]
     id = request.path_params["id"]
     for each in api.tasks.of(context.user):

@@ -1,9 +1,9 @@
-"""Verbs in the background: a request with `Prefer: respond-async` is answered at once with the id of a task, which
-tells whether it has ended and what the answer of the verb was, and can be cancelled.
+"""Verbs in the background: a request with `Prefer: respond-async` is answered at once with the id of a task. The task
+shows whether it has ended and the answer of the verb, and can be cancelled.
 
-Tasks live as long as the process that serves the API, and the last of those that have ended are kept. The verb itself
-is as durable as ever: whether a commit has landed is told by the branch, and by the same request with the same key.
-"""
+Tasks live as long as the process that serves the API, and the last of those that have ended are kept. The verb
+itself is as durable as ever: whether a commit has landed is visible on the branch, and by the same request with the
+same key."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class VerbTask:
         return self._ended is not None
 
     async def cancel(self) -> None:
-        """Returns when it has ended. One that has ended by itself stays as it is."""
+        """Cancels the task, and returns when it has ended. A task that has ended by itself stays as it is."""
         if self._task is not None and not self.is_over:
             self._task.cancel()
             with suppress(asyncio.CancelledError, Exception):
@@ -93,7 +93,7 @@ class VerbTask:
 
 
 class VerbTasks:
-    """All of a server. Used on the event loop."""
+    """All tasks of a server. Used on the event loop."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, VerbTask] = OrderedDict()
@@ -107,7 +107,7 @@ class VerbTasks:
         work: Coroutine[Any, Any, Response],
         progress: TaskProgress,
     ) -> VerbTask:
-        """Raises 429 where one user has too many."""
+        """Begins a task. Raises 429 if one user has too many."""
         if sum(each.user == user and not each.is_over for each in self._known.values()) >= _RUNNING_MAX:
             work.close()
             raise HttpError(429, f"{_RUNNING_MAX} tasks of a user are the most at once: try again", retry_after="1")
@@ -119,7 +119,7 @@ class VerbTasks:
         return task
 
     def of(self, user: str) -> list[VerbTask]:
-        """The newest first."""
+        """Returns the tasks of a user, the newest first."""
         return [each for each in reversed(self._known.values()) if each.user == user]
 
     async def close(self) -> None:
