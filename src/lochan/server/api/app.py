@@ -1,4 +1,4 @@
-"""The API as Granian calls it: put together, opened and closed. What it answers is in `routes.py`."""
+"""Builds, opens and closes the API that Granian calls. Its answers are in `routes.py`."""
 
 import asyncio
 import signal
@@ -113,18 +113,18 @@ def _directory(listener: Listener) -> "Directory | None":
 
 
 async def _open_lake(listener: Listener) -> Lake:
-    """For one thread of queries."""
+    """Opens a lake for one thread of queries."""
     return Lake(server_session(await listener.open_lake(), listener.queries.memory_bytes))
 
 
 def _chores(api: Api) -> Iterator[Coroutine[object, object, None]]:
-    """What one process of a server does beside answering."""
+    """Yields the tasks of one process of a server beside its requests."""
     yield api.guard.keep()
     yield keep_memory_trimmed(api.clock)
 
 
 def _threads(listener: Listener) -> Iterator[LakeThread]:
-    """What it does for the lake."""
+    """Yields the threads of one process that work for the lake."""
     open_session = partial(_open_session, listener)
     if listener.upkeep is not None:
         metrics = UpkeepMetrics()

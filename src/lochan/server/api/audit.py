@@ -1,9 +1,7 @@
-"""What a request of the API leaves behind: rows of the usage log, which `:audit` is read from, and lines of the audit
-log.
+"""The records of a request of the API: rows of the usage log, from which `:audit` is read, and lines of the audit log.
 
-A use of something in a repository has a row by `note`, and whatever else somebody asked for, such as a change of users
-and rights, by `audit`. Both have what was denied.
-"""
+A use of something in a repository has a row by `note`; every other call, such as a change of users and rights, has one
+by `audit`. Both include denied calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The user of a request, by a state of the lake that is new enough (A1).
 
-By a signature of version 4, as the gateway takes it; or, where nobody can read them on the way, by an access key and
-its secret in HTTP's Basic scheme, or by the token of a login as Bearer or in a cookie. What a server has given out as a
-presigned address is signed in the query."""
+Requests are signed by version 4, as for the gateway. Where nobody can read them on the way, they may also have an
+access key and its secret in HTTP's Basic scheme, or the token of a login as Bearer or in a cookie. A presigned address
+that a server has given out is signed in the query."""
 
 import binascii
 from base64 import b64decode
@@ -35,7 +35,7 @@ _MICROSECONDS = 1_000_000
 
 async def authenticate(api: Api, request: Request, *, presigned: bool = False) -> str:
     """Sets the context's user. Returns the SHA-256 that the body must have, in hex, or an empty text. Raises 401, with
-    the same message for an unknown key and a wrong secret. Only what is `presigned` may be signed in the query."""
+    the same message for an unknown key and a wrong secret. Only `presigned` requests may be signed in the query."""
     if presigned and is_v4(request.query_params.keys()):
         await _by_query(api, request)
         return ""
@@ -87,8 +87,8 @@ def _keep(context: RequestContext, session: SealedToken | None, token: str | Non
 
 
 def refuse_other_sites(request: Request) -> None:
-    """A browser sends its cookies along whoever made the page that asks. It says itself where that page is from, in
-    headers that no script can set."""
+    """Raises 403 for a change that a page of another site requests: a browser sends its cookies with requests of any
+    page. It names the page's origin in headers that no script can set."""
     if request.method in _READS:
         return
     origin, site = request.headers.get("origin", ""), request.headers.get("sec-fetch-site", "")
@@ -115,7 +115,8 @@ async def _by_query(api: Api, request: Request) -> None:
 
 
 def refuse_in_the_clear(request: Request) -> None:
-    """Before the secret is looked at: an answer must not tell whether it was right."""
+    """Raises 403 for a secret in the clear, before the secret is checked: the answer must not reveal whether it was
+    right."""
     client = request.scope.get("client")
     if request.scope.get("scheme") == "https" or (client and is_loopback(client[0])):
         return
@@ -127,7 +128,8 @@ def refuse_in_the_clear(request: Request) -> None:
 
 
 async def by_secret(api: Api, request: Request, id: str, secret: str) -> None:
-    """Raises 401, and 429 for an address from which too many were wrong for this key."""
+    """Authenticates by an access key and its secret. Raises 401, and 429 for an address from which too many were wrong
+    for this key."""
     context: RequestContext = request.scope[CONTEXT]
     refuse_too_many(api, context, id, secret)
     user = await _user(api, id, secret, context.arrived)
@@ -140,7 +142,8 @@ async def by_secret(api: Api, request: Request, id: str, secret: str) -> None:
 
 
 def refuse_too_many(api: Api, context: RequestContext, name: str, secret: str) -> None:
-    """Raises 429, before a secret is looked at; `name` is what the wrong ones are counted for."""
+    """Raises 429 after too many wrong secrets, before this one is checked; `name` is the key or user for which they are
+    counted."""
     wait_s = api.failed_logins.wait_s(address_of(context.source), name, secret, api.clock.boot())
     if wait_s:
         words = "too many wrong secrets for this key or name came from this address: try again later"
@@ -148,7 +151,7 @@ def refuse_too_many(api: Api, context: RequestContext, name: str, secret: str) -
 
 
 def refuse_wrong(api: Api, context: RequestContext, name: str) -> NoReturn:
-    """Raises 401. Nobody learns from the words which half was wrong, or whether the name is a key or a person's."""
+    """Raises 401. The message does not reveal which half was wrong, or whether the name is a key or a user's."""
     api.failed_logins.failed(address_of(context.source), name, api.clock.boot())
     _refuse(_WRONG if api.directory is None else _WRONG_EITHER)
 

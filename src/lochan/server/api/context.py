@@ -1,4 +1,4 @@
-"""What all routes of the API share, in the one process that serves it; and what is known of each request."""
+"""The objects that all routes of the API share, in the one process that serves it, and the context of each request."""
 
 from asyncio import Event
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 class RequestContext:
     id: str
     arrived: float  # by the boot clock, when the request came (A1)
-    source: str  # of the connection, or whom a trusted proxy has seen
+    source: str  # the address of the connection, or of the client that a trusted proxy names
     user: str = ""
     access_key: str = ""  # by which they were authenticated; of a session it may be empty, which acts as the user
     limits: tuple[tuple[str, ...], ...] = ()  # of a session
@@ -76,7 +76,7 @@ class Api:
     stopping: Event = field(default_factory=Event)  # set when the server has to stop: endless answers end
 
     def wind_up(self) -> None:
-        """The server is being stopped: what would go on for long ends soon."""
+        """Prepares for the server's stop: long work ends soon."""
         self.queries.wind_up()
         self.stopping.set()
 
@@ -94,11 +94,11 @@ class Api:
 
     @cached_property
     def oidc(self) -> OidcProvider | None:
-        """None: nobody signs in so."""
+        """The provider of OpenID Connect, or None if none is configured."""
         settings = self.listener.oidc
         return None if settings is None else OidcProvider(settings, self.clock)
 
     @cached_property
     def realm(self) -> Realm:
-        """What a signature must name: the same as at the gateway, so that a client signs for both alike."""
+        """The realm that a signature must name: the same as at the gateway, so that a client signs for both alike."""
         return Realm(self.listener.s3.region)

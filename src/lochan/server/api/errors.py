@@ -1,4 +1,5 @@
-"""Our errors as answers: one table over the kinds of `errors.py`, and the few that say more than their kind."""
+"""Errors as answers: one table over the kinds of `errors.py`, and the few with a more precise status than their
+kind's."""
 
 from collections.abc import Mapping
 
@@ -45,7 +46,7 @@ LIMITED = "ask for less, or for more by `memory` and `timeout`, as far as the se
 
 
 class HttpError(Exception):
-    """An answer that is no error of the lake's."""
+    """An answer with an error status that is no error of the lake."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -84,5 +85,6 @@ def status_of(error: LochanError) -> int:
 
 
 def text_of(error: LochanError) -> str:
-    """A mistake in a text, with its place. The hints of limits are left out: they are for a command line."""
+    """Returns the text of an error; a mistake in a text has its place. The hints of limits are left out: they are for a
+    command line."""
     return f"{error.message} ({LIMITED})" if isinstance(error, LimitReached) else str(error)

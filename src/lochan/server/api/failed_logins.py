@@ -1,9 +1,8 @@
-"""How many wrong secrets for one access key came from one address lately, so that nobody can try very many.
+"""Limits the number of wrong secrets for one access key from one address, so that nobody can try very many.
 
 Each key has a bucket of attempts at each address, which fills again with time. Only wrong ones take from it. A limit of
-a key alone would let a stranger lock its user out; one for an address alone, everybody behind the same proxy. And who
-has been let in from there is not made to wait for others' mistakes: that secret is known to have been right.
-"""
+a key alone would let a stranger lock its user out; one for an address alone, everybody behind the same proxy. A user
+who has been let in from there does not wait because of others' mistakes: that secret is known to have been right."""
 
 from hashlib import sha256
 from hmac import compare_digest
@@ -17,7 +16,7 @@ _BUCKETS_MAX = 10_000
 
 
 class FailedLogins:
-    """In one process. A server of several workers allows so many for each."""
+    """The counts of one process. A server of several workers allows so many for each."""
 
     def __init__(self) -> None:
         # By address and access key: when the bucket is full again; and the hash of the secret that was right.
@@ -25,7 +24,7 @@ class FailedLogins:
         self._right: BoundedCache[tuple[str, str], bytes] = BoundedCache(_BUCKETS_MAX)
 
     def wait_s(self, address: str, key: str, secret: str, now: float) -> int:
-        """How long until another attempt is looked at; 0: now, which is by the boot clock."""
+        """Returns how many seconds to wait until another attempt is checked; 0 if none. `now` is by the boot clock."""
         behind = (self._until.get((address, key)) or 0.0) - now
         wait_s = max(0, ceil(behind - (ATTEMPTS - 1) * REFILL_S))
         if wait_s and compare_digest(self._right.get((address, key)) or b"", _hash(secret)):

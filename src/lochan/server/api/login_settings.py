@@ -1,4 +1,4 @@
-"""How people sign in at this server, as it is configured and without its secrets: for whoever may read its settings."""
+"""The configuration of logins at this server, without its secrets, for users who may read its settings."""
 
 import msgspec
 from starlette.requests import Request

@@ -45,12 +45,12 @@ async def post_message(api: Api, request: Request) -> Response:
 
 
 async def no_stream(api: Api, request: Request) -> Response:
-    """A client may ask for messages that the server begins; there are none."""
+    """Refuses a client that asks for messages that the server begins, because there are none."""
     return PlainTextResponse("post a message of the Model Context Protocol\n", 405, {"allow": "POST"})
 
 
 def _check_origin(request: Request) -> None:
-    """A page of another site must not speak to a lake on this machine through its user's browser."""
+    """Raises 403 for a page of another site, which must not reach a lake on this machine through its user's browser."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host", ""):
         raise HttpError(403, "this page is of another site, and may not speak to this server")
@@ -74,7 +74,7 @@ def _agent(api: Api, request: Request) -> AgentContext:
 
 
 async def _run_query(api: Api, context: RequestContext, lake: Lake, text: str, limit: int) -> list[Any]:
-    """Where all queries of the server run, under its limits and with the rights of the caller."""
+    """Runs a query like all queries of the server: under its limits and with the rights of the caller."""
     try:
         wanted = check_request(QueryBody(query=text, limit=limit), api.queries.settings)
         run = api.queries.begin(context.caller(QUERY_CLIENT), wanted, _LINES)
@@ -93,7 +93,7 @@ async def _run_query(api: Api, context: RequestContext, lake: Lake, text: str, l
 
 
 async def _pieces(take: Callable[[], Awaitable[bytes | None]]) -> bytes:
-    """Raises Invalid for more than an agent can want to read."""
+    """Returns all pieces. Raises Invalid for more than an agent can use."""
     found = bytearray()
     while (piece := await take()) is not None:
         found += piece

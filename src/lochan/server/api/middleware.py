@@ -1,4 +1,4 @@
-"""What is around every request: its id, its user, how its failures are answered, and a line in the log."""
+"""The layer around every request: its id, its user, the answers to its failures, and a line in the log."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ _log = logging.getLogger("lochan.server")
 
 
 def routes(rows: Sequence[Row]) -> list[Route]:
-    """One for each path, so that it knows all of its methods."""
+    """Returns one route for each path, which has all of its methods."""
     paths: dict[str, dict[str, Row]] = {}
     for row in rows:
         paths.setdefault(row.path, {})[row.method] = row
@@ -45,7 +45,7 @@ def routes(rows: Sequence[Row]) -> list[Route]:
 
 
 def _guard(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
-    """Their handlers, for users who may call them; every failure has an answer."""
+    """Returns a handler that calls the rows' handlers for users who may call them, and answers every failure."""
 
     async def handle(request: Request) -> Response:
         context: RequestContext = request.scope[CONTEXT]
@@ -84,7 +84,7 @@ def _pace(api: Api) -> BodyPace:
 
 
 def _in_its_form(request: Request, answer: Response) -> Response:
-    """Answers are JSON only below the base of the API."""
+    """Returns the answer as JSON if the path is below the base of the API, else as plain text."""
     if request.url.path.startswith(BASE):
         return answer
     words = json.loads(bytes(answer.body))["message"]
@@ -93,7 +93,7 @@ def _in_its_form(request: Request, answer: Response) -> Response:
 
 
 async def no_route(request: Request, error: Exception) -> Response:
-    """Answers are JSON only below the base of the API."""
+    """Answers a request without a route: as JSON only below the base of the API."""
     assert isinstance(error, HTTPException), "it is the handler of these"
     if not request.url.path.startswith(BASE):
         shown = no_view(request) if error.status_code == 404 else None
@@ -151,7 +151,7 @@ class Middleware:
     async def _fast_answer(
         self, scope: Scope, receive: Receive, context: RequestContext
     ) -> "PlainAnswer | Response | None":
-        """None: the request takes the general path."""
+        """Returns an answer from the fast path, or None if the request takes the general path."""
         api: Api = self._app.state.api
         if scope["method"] == "POST":
             return await self._loaded(api, scope, receive, context)
@@ -166,7 +166,7 @@ class Middleware:
     async def _loaded(
         self, api: Api, scope: Scope, receive: Receive, context: RequestContext
     ) -> "PlainAnswer | Response | None":
-        """For rows that are posted in the plainest way."""
+        """Loads rows that are posted in the plainest way, or returns None."""
         claim = await api.fast_rows.claim(scope, context.source, context.arrived)
         if claim is None:
             return None
@@ -181,7 +181,7 @@ class Middleware:
         return PlainAnswer(done.response) if isinstance(done.response, bytes) else done.response
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """For a request that is not looked at further; None: it is."""
+        """Returns the answer to a request that is refused at once, or None."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]  # Granian makes an empty one of none
         if len(hosts) > 1 or (not any(hosts) and scope["http_version"] == "1.1"):
             return PlainTextResponse("an HTTP/1.1 request must have exactly one Host header\n", 400)
@@ -205,7 +205,7 @@ class Middleware:
         return RequestContext(id, self._clock.boot(), source, connection=connection)
 
     def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
-        """Only requests to the API: there are too many of those that watch the server."""
+        """Logs a request to the API. There are too many of those that only watch the server."""
         if self._log is None or not scope["path"].startswith(BASE):
             return
         seconds = self._clock.boot() - context.arrived
@@ -217,7 +217,8 @@ class Middleware:
         )
 
     def _note_stranger(self, context: RequestContext, status: int) -> None:
-        """What they claimed to be is not noted: people put secrets into the wrong field."""
+        """Records a denied request. The user name that it claimed is not recorded: people put secrets into the wrong
+        field."""
         api: Api = self._app.state.api
         who = status, CLIENT, address_of(context.source)
         api.usage.add_stranger(UsageRow(self._clock.wall(), "", context.operation, "", "", "", 0, *who))
@@ -236,8 +237,8 @@ class PlainAnswer:
 
 
 def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receive:
-    """The same, but it raises 408 for a client that is too slow, and 400 at the end of a body that is not the signed
-    one. An empty `sha256_hex` is not checked."""
+    """Returns a `receive` that raises 408 for a client that is too slow, and 400 at the end of a body that is not the
+    signed one. An empty `sha256_hex` is not checked."""
     digest = sha256()
 
     async def receive_checked() -> Message:

@@ -1,4 +1,5 @@
-"""All queries of a server: a few at once, some more that wait, and the last that have ended. Used on the event loop."""
+"""All queries of a server: a few run at once, some more wait, and the last ended ones are kept. Used on the event
+loop."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class Queries:
         self._stopping = False
 
     def begin(self, caller: Caller, request: QueryRequest, form: OutputForm) -> QueryRun:
-        """Raises 429 if too many wait already, of all users or of this one."""
+        """Begins a query. Raises 429 if too many wait already, of all users or of this one."""
         user = caller.user
         free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
@@ -78,7 +79,8 @@ class Queries:
             raise HttpError(429, "too many queries are running and waiting: try again", retry_after="1")
 
     def _may_run(self, user: str) -> bool:
-        """One user never has all threads, unless the settings say so."""
+        """Returns whether the user may run another query. One user never has all threads, unless the settings allow
+        it."""
         return self._running[user] < self.settings.at_once_per_user
 
     def _give(self, thread: QueryThread, run: QueryRun) -> None:
@@ -93,7 +95,7 @@ class Queries:
         return [each for each in self._known.values() if not each.is_over]
 
     def give_up(self, run: QueryRun) -> None:
-        """Cancels it without waiting for its end."""
+        """Cancels a query without waiting for its end."""
         task = self._loop.create_task(self.cancel(run))
         self._giving_up.add(task)
         task.add_done_callback(self._giving_up.discard)
@@ -103,7 +105,7 @@ class Queries:
             self.give_up(each)
 
     async def cancel(self, run: QueryRun) -> None:
-        """Returns when it has ended."""
+        """Cancels a query, and returns when it has ended."""
         if run in self._waiting:
             self._waiting.remove(run)
             run.ends(cancelled_error())
@@ -111,13 +113,13 @@ class Queries:
         await run.cancel()
 
     def wind_up(self) -> None:
-        """The server is being stopped: queries that do not end soon are cancelled, so that all can end in order."""
+        """Prepares for the server's stop: queries that do not end soon are cancelled, so that all can end in order."""
         if not self._stopping:
             self._stopping = True
             self._loop.call_later(_GRACE_S, self._give_all_up)
 
     async def close(self) -> None:
-        """Cancels those that run. A thread that does not end in time is left behind."""
+        """Cancels the running queries. A thread that does not end in time is left behind."""
         self._stopping = True
         for each in self._threads:
             each.close()
@@ -135,12 +137,12 @@ class Queries:
         return made
 
     def _freed(self, thread: QueryThread, run: QueryRun) -> None:
-        """On that thread."""
+        """Passes the freed thread to the event loop. It is called on that thread."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._next, thread, run)
 
     def _next(self, thread: QueryThread, run: QueryRun) -> None:
-        """Starts the first one that waits, and whose user may have another one running."""
+        """Starts the first waiting query whose user may run another one."""
         self._ended(run)
         self._running[run.user] -= 1
         if not self._running[run.user]:
@@ -161,7 +163,7 @@ class Queries:
             del self._known[id]
 
     def _note_use(self, usage: UsageLog, run: QueryRun) -> None:
-        """A row for the call, and for each pool and each path of files that it has read."""
+        """Adds a row for the call, and for each pool and each path of files that it has read."""
         caller, now = run.caller, self._clock.wall()
         status = status_of(run.error) if isinstance(run.error, LochanError) else 500 if run.error else 200
         who = caller.client, address_of(caller.source)

@@ -1,9 +1,9 @@
-"""`/api/v1/query`: a query is posted, and its rows are the answer; those that run are listed, looked at, cancelled.
+"""`/api/v1/query`: a query is posted, and its rows are the answer; running queries can be listed, inspected and
+cancelled.
 
-The rows are sent as fast as the client takes them. An error before the first byte is an answer of its own. After it
-there is none: the body then breaks off without its last chunk, so that no client can take what it has for all there is.
-A client that hangs up, or stands still, cancels its query.
-"""
+The rows are sent as fast as the client takes them. An error before the first byte is an answer of its own. After it,
+the body breaks off without its last chunk, so that no client can mistake a part for all of it. A client that hangs up,
+or stands still, cancels its query."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ def answer_query(api: Api, request: Request, body: QueryBody) -> Response:
 
 
 async def list_queries(api: Api, request: Request) -> Response:
-    """The user's own; all of them for a user who may manage queries."""
+    """Lists the user's own queries, or all of them for a user who may manage queries."""
     mine, manages = _user(request), await _manages(api, request)
     found = [each.as_json() for each in api.queries.all() if manages or each.user == mine]
     pagination = {"has_more": False, "next_offset": "", "results": len(found), "max_per_page": len(found)}
@@ -52,7 +52,7 @@ async def get_query(api: Api, request: Request) -> Response:
 
 
 async def cancel_query(api: Api, request: Request) -> Response:
-    """Cancelling a query that has ended does nothing. One that does not end soon is cancelled in the background."""
+    """Cancels a query. If it has ended, nothing happens; if it does not end soon, it is cancelled in the background."""
     run = await _find_run(api, request)
     with suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):
@@ -63,7 +63,7 @@ async def cancel_query(api: Api, request: Request) -> Response:
 
 
 async def _find_run(api: Api, request: Request) -> QueryRun:
-    """Raises 404, also for a query of another user."""
+    """Returns a query. Raises 404, also for a query of another user."""
     id = request.path_params["id"]
     run = api.queries.find(id)
     if run is None or (run.user != _user(request) and not await _manages(api, request)):
@@ -82,7 +82,7 @@ def _user(request: Request) -> str:
 
 
 class _Left(Exception):
-    """The client has left, or the query was cancelled: there is no more to send."""
+    """The client has left, or the query was cancelled: nothing more is sent."""
 
 
 class QueryResponse(Response):
@@ -151,7 +151,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 async def _unless(step: Awaitable[Any], *ends: "asyncio.Future[Any]") -> Any:
-    """What the step gives. Raises _Left where one of the others is done before."""
+    """Returns the result of the step. Raises _Left if one of the others is done before."""
     doing: asyncio.Future[Any] = asyncio.ensure_future(step)
     try:
         await asyncio.wait({doing, *ends}, return_when=asyncio.FIRST_COMPLETED)

@@ -51,7 +51,8 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_request(body: QueryBody, settings: QuerySettings) -> QueryRequest:
-    """Raises 400, saying which field is wrong. A request for more than the server allows is wrong too."""
+    """Checks the body. Raises 400, which names the wrong field. A request for more than the server allows is wrong
+    too."""
     if len(body.query) > TEXT_CHARACTERS_MAX:
         raise HttpError(413, f"a query has at most {TEXT_CHARACTERS_MAX:,} characters")
     if body.limit is not None and body.limit < 0:
@@ -101,7 +102,7 @@ class OutputForm(NamedTuple):
 
 
 def accepted_form(header: str) -> OutputForm:
-    """The form with the highest quality, the first of several. Raises 406."""
+    """Returns the form with the highest quality, the first of several. Raises 406."""
     best, found = 0.0, ""
     for pattern, quality in _ranges(header or "*/*"):
         fits = next((each for each in FORMS if _fits(pattern, each)), "")

@@ -1,4 +1,4 @@
-"""One query on its way: how far it is, how it ends, and how it is ended."""
+"""One query: its progress, its result, and its cancellation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AGAIN_S, _AGAIN_MAX_S = 0.05, 1.0
 
 
 class QueryRun:
-    """Its thread changes it, and all may look at it."""
+    """A query's state. Its thread changes it, and any thread may read it."""
 
     def __init__(self, id: str, caller: Caller, request: QueryRequest, form: OutputForm, clock: Clock) -> None:
         self.id = id
@@ -90,7 +90,7 @@ class QueryRun:
     # ── on its thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def plans(self, stop: Callable[[], object]) -> None:
-        """`stop` ends the planning, from any thread."""
+        """Marks that planning has begun. `stop` ends it, from any thread."""
         self._goes_on(PLANNING, stop)
 
     def runs(self, result: Result) -> None:
@@ -113,7 +113,7 @@ class QueryRun:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:
-        """A reader that waits for pieces gets the end when all of this can be seen."""
+        """Records the end. A reader that waits for pieces gets their end only when all of this is visible."""
         from lochan.api.queries import Cancelled
 
         with self._lock:
@@ -135,9 +135,9 @@ class QueryRun:
     # ── on the event loop ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def cancel(self) -> None:
-        """Returns when it has ended. It is tried again and again, because an engine forgets a request that comes just
-        before a statement begins. One that has ended by itself stays as it is: its last pieces may still be on their
-        way."""
+        """Cancels the query, and returns when it has ended. It is tried again and again, because an engine forgets a
+        request that comes just before a statement begins. A query that has ended by itself stays as it is: its last
+        pieces may still be on their way."""
         if self.is_over:
             return
         self._wanted = False
@@ -157,7 +157,8 @@ class QueryRun:
 
 
 def _bare(error: BaseException | None) -> BaseException | None:
-    """The error and its cause without their tracebacks, whose frames hold rows: the error is kept for a while."""
+    """Returns the error and its cause without their tracebacks, whose frames hold rows: the error is kept for a
+    while."""
     for each in (error, error.__cause__) if error is not None else ():
         if each is not None:
             each.__traceback__ = each.__context__ = None

@@ -31,7 +31,7 @@ _log = logging.getLogger("lochan.server")
 
 
 class QueryThread:
-    """`free` is called, on the thread, whenever it can take the next."""
+    """A thread for queries. It calls `free` whenever it can take the next one."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class QueryThread:
         self._given.put(run)
 
     def close(self) -> None:
-        """The thread ends when its queries have."""
+        """Lets the thread end after its queries."""
         self._given.put(None)
 
     def join(self, seconds: float) -> None:
@@ -61,7 +61,7 @@ class QueryThread:
     def _work(self) -> None:
         from lochan.api.queries import warm_up
 
-        with suppress(LochanError):  # a query that needs it will say what is missing
+        with suppress(LochanError):  # a query that needs it will raise the error
             warm_up()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
             while (run := self._given.get()) is not None:
@@ -72,7 +72,7 @@ class QueryThread:
                 runner.run(self._lake.close())
 
     def _answer(self, runner: asyncio.Runner, run: QueryRun) -> BaseException | None:
-        """The error that it ended with, if any."""
+        """Runs a query. Returns the error with which it ended, if any."""
         from lochan.api.queries import cancelled_error
 
         try:
@@ -132,10 +132,10 @@ class QueryThread:
 
 
 def _not_noted(use: Use) -> None:
-    """What a query has read is noted when its last row has gone out: see Queries."""
+    """Ignores a use: `Queries` records the sources of a query when its last row was sent."""
 
 
 def _cancel_once(task: asyncio.Task[Result]) -> None:
-    """A second time would break off what it does to end in order."""
+    """Cancels a task once. A second time would interrupt its orderly end."""
     if not task.cancelling():
         task.cancel()

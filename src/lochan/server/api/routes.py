@@ -1,8 +1,7 @@
-"""The one table of the API: which request is which operation, and what its user must be allowed.
+"""The one table of the API: the operation of each request, and the action that its user must be allowed.
 
-A test fails for a route without an action. OPEN is for everybody; all others need an access key. What watches a server
-asks the first five, which are answered here.
-"""
+A test fails for a route without an action. OPEN is for everybody; all others need an access key. The first five, which
+monitoring uses, are answered here."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -70,7 +69,7 @@ async def alive(api: Api, request: Request) -> Response:
 
 
 async def ready(api: Api, request: Request) -> Response:
-    """Whether the lake's journal can be read now."""
+    """Answers whether the lake's journal can be read now."""
     try:
         async for _ in api.lake.repositories():
             break
@@ -87,8 +86,8 @@ async def metrics(api: Api, request: Request) -> Response:
 
 
 async def top(api: Api, request: Request) -> Response:
-    """Where the time of S3 requests goes: since the start, or within the seconds of the query. The action of its row is
-    checked as for the metrics."""
+    """Shows where the time of S3 requests is spent: since the start, or within the seconds of the query. The action of
+    its row is checked as for the metrics."""
     await _check_metrics(api, request)
     form, text = request.query_params.get("format", "text"), request.query_params.get("seconds", "")
     if form not in ("text", "json"):
@@ -177,7 +176,7 @@ class ServedPath(NamedTuple):
         return Row(self.name, self.method, f"{rest.BASE}{self.path}", self.handle, self.action)
 
     def described(self) -> Operation:
-        """Its handler is there for its docstring."""
+        """Describes the path for the document, with the docstring of its handler."""
         described: Any = self.handle
         tag, is_open = self.path.split("/")[1], self.action == OPEN
         about = NoQuery, None, self.answers

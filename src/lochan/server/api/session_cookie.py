@@ -8,10 +8,10 @@ COOKIE = "internal_auth_session"  # as clients written for lakeFS call it
 
 
 def session_cookie(request: Request, token: str, seconds: int = LIFE_S) -> str:
-    """As a header. No script can read it, and no other site can have it sent along."""
+    """Returns the cookie as a header. No script can read it, and no other site can make a browser send it."""
     return f"{COOKIE}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure(request)}"
 
 
 def secure(request: Request) -> str:
-    """What a cookie has at its end, so that it is never sent in the clear where the server has TLS."""
+    """Returns the end of a cookie that keeps it from being sent in the clear if the server has TLS."""
     return "; Secure" if request.scope.get("scheme") == "https" else ""

@@ -1,8 +1,7 @@
-"""The first administrator, made by whoever has the link that the server printed when it started.
+"""Makes the first administrator, for the person with the link that the server printed when it started.
 
-The link works once, and no longer than the server: the token in it is drawn anew at each start, and only while the lake
-has no user. This process is given its hash alone, so nothing that it could show would let anybody in.
-"""
+The link works once, and no longer than the server: its token is drawn anew at each start, and only while the lake has
+no user. This process gets the token's hash alone, so nothing that it could show would let anybody in."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ def token_hash(token: str) -> bytes:
 
 
 async def make_admin(session: Session, expected: bytes, token: str, name: str, source: str) -> NewAccessKey:
-    """Its credentials are shown this once. Raises 403 for a wrong token, 409 where the lake has users; Invalid for a
-    name that no user can have, and then the token can be used again."""
+    """Makes the administrator. Its credentials are shown this once. Raises 403 for a wrong token, 409 if the lake has
+    users; Invalid for a name that no user can have, and then the token can be used again."""
     access = session.lake.open_access()
     if not (await access.state()).is_empty():
         raise HttpError(409, "the lake is set up already: sign in with an access key, or ask an administrator for one")
@@ -30,6 +29,6 @@ async def make_admin(session: Session, expected: bytes, token: str, name: str, s
         words = "this set-up link is not valid: `lochan serve` prints another one each time it starts on a new lake"
         raise HttpError(403, words)
     made = await ensure_admin(access, name=name, actor=session.acting_as(name, CLIENT, source).actor)
-    if made is None:  # somebody else was quicker
+    if made is None:  # another request was quicker
         raise HttpError(409, "the lake was set up just now, by somebody else who had the link")
     return made
