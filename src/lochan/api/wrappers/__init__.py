@@ -1,7 +1,6 @@
-"""Wrappers of the verbs: rights, use and audit. The table of verbs says what each of them needs.
+"""Wrappers of the verbs: rights, use and audit. The table of verbs contains what each verb needs.
 
-proxy       a handle whose every verb goes through a layer
-resources   what a call is about, as policies name it
+proxy       a handle whose verbs all go through layers
+resources   the resources of a call, as policies name them
 guard       the layer that checks rights
-records     the layers that record use, and who did what; and all layers around a lake, in their one order
-"""
+records     the layers that record uses and calls, and all layers around a lake, in their one order"""

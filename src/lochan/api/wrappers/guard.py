@@ -1,5 +1,5 @@
-"""The layer that checks rights: a call that its user may not make is refused before anything happens, and what they may
-not see is left out of what they get. The message is the same whether a thing is denied or does not exist."""
+"""The layer that checks rights: a call that its user may not make is refused before anything happens, and items that
+they may not see are left out of the result. The message is the same whether a thing is denied or does not exist."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ _FOLDER_MAX = 5_000  # objects of a folder, which are looked at for one that is 
 
 
 class RightsGuard:
-    """For one request. `arrived`: the boot-time clock, read after the request arrived: rights are judged by a state of
-    the lake that is new enough for it (A1). `reads` are the sources that a query was allowed to read."""
+    """Checks the calls of one request. `arrived` is the boot-time clock, read after the request arrived: rights are
+    judged by a state of the lake that is new enough for it (A1). `reads` are the sources that a query was allowed to
+    read."""
 
     refuses = True
 
@@ -49,7 +50,7 @@ class RightsGuard:
 
     @asynccontextmanager
     async def around(self, call: VerbCall) -> AsyncIterator[Passed]:
-        """Raises Denied, and Refused for a call about files of this machine."""
+        """Checks a call, and filters its result. Raises Denied, and Refused for a call about files of this machine."""
         about = CallResources(call)
         try:
             if not await self._allows(call, about):
@@ -61,13 +62,14 @@ class RightsGuard:
             yield _Filter(self, call, about).passed
         except NotFound as error:
             if await self._is_hidden(call):
-                return  # as if it were there, and had nothing that they may see
+                return  # as if it existed, and had nothing that they may see
             if error.among is not None and not (await self.rights()).allow_everything():
-                error.among = None  # names that are near might be of what they may not see
+                error.among = None  # similar names might be hidden from the user
             raise
 
     async def _allows(self, call: VerbCall, about: CallResources) -> bool:
-        """Raises NotFound if there is no such repository and the user may know that."""
+        """Returns whether the call is allowed. Raises NotFound if there is no such repository and the user may know
+        that."""
         try:
             return await self.may(await about.rights(call.verb.needs))
         except AbsentRepository as absent:
@@ -76,8 +78,8 @@ class RightsGuard:
             return False
 
     async def _is_hidden(self, call: VerbCall) -> bool:
-        """Tells for a list that needs no rights of its own whether its repository does not exist. The user may not
-        learn that."""
+        """Returns whether a list, which needs no rights of its own, is of a repository that does not exist. The user
+        may not learn that."""
         verb, handle = call.verb, call.handle
         if verb.needs or not verb.shows or not isinstance(handle, Repository):
             return False
@@ -94,11 +96,11 @@ class RightsGuard:
         return all(_allows(rights, each) for each in needed)
 
     async def rights(self) -> Rights:
-        """Use it before the next await."""
+        """Returns the user's rights, to be used before the next await."""
         return await self._access.rights(self._requester, self._arrived)
 
     def _limit_query(self, call: VerbCall) -> None:
-        """It may read what its user may, and change nothing."""
+        """Limits a query: it may read what its user may, and change nothing."""
         from lochan.access.query_rights import QueryRights
 
         permits = QueryRights(self._access, self._requester, self._arrived)
@@ -108,7 +110,7 @@ class RightsGuard:
 
 
 class _Filter:
-    """What one call gives back, without what its user may not see."""
+    """Removes from the result of a call what its user may not see."""
 
     def __init__(self, guard: RightsGuard, call: VerbCall, about: CallResources) -> None:
         self._guard = guard
@@ -146,7 +148,7 @@ def _allows(rights: Rights, needed: Right) -> bool:
 
 
 def _denied_error(call: VerbCall) -> Denied:
-    """In words that only repeat what the caller has said."""
+    """Returns an error whose words only repeat what the caller has given."""
     verb, handle = call.verb, call.handle
     where = getattr(handle, "repository_name", "") or getattr(handle, "name", "")
     return Denied(f"access to {f'`{where}`' if where else 'the lake'} is denied", hint=_needs(verb))
@@ -158,7 +160,7 @@ def _needs(verb: Verb) -> str:
 
 
 def _check_local(call: VerbCall) -> None:
-    """A user of a server must not name files of the server's machine."""
+    """Raises Refused for a call about files of this machine: a user of a server must not name them."""
     verb = call.verb
     given = call.arguments.get(verb.local) if verb.local else None
     several = given if isinstance(given, list | tuple) else (given,)
@@ -176,14 +178,15 @@ def _check_local(call: VerbCall) -> None:
 
 
 def _limit_engine(call: VerbCall) -> None:
-    """What a user asks of an engine is within what the server gives; the options of a query are the server's own."""
+    """Limits the caller's options of an engine to what the server allows; the options of a query are the server's
+    own."""
     for name, given in call.arguments.items():
         if type(given) is EngineOptions:
             call.arguments[name] = given.within(call.handle._session.memory_bytes_max)
 
 
 def _is_local(verb: Verb, given: object) -> bool:
-    """Whether this names a file here: by its path, or by a URL that leads to no other machine."""
+    """Returns whether a value names a file of this machine: by its path, or by a URL that leads to no other machine."""
     if isinstance(given, ImportSource):
         return any(each and not _is_remote(each) for each in (given.url, given.inventory))
     if isinstance(given, str):
@@ -204,7 +207,7 @@ class VisiblePage:
         self._call = call
 
     async def of(self, page: ObjectPage) -> ObjectPage:
-        """The page, or the next one of the same call that shows something."""
+        """Returns the page, or the next one of the same call that shows something."""
         prefix: str = self._call.arguments["prefix"]
         if self._visible.below(prefix):
             return page

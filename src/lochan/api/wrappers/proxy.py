@@ -1,5 +1,5 @@
-"""A handle whose verbs all go through some layers. Handles that a verb gives back are wrapped too, so that nothing that
-comes out of a wrapped lake leads around a layer. What is no verb and no plain field is not there."""
+"""A handle whose verbs all go through some layers. Handles that a verb returns are wrapped too, so that nothing that
+comes out of a wrapped lake leads around a layer. Attributes that are neither verbs nor plain fields are hidden."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ class VerbCall:
         return self._bound.arguments
 
     def on(self, inner: Any) -> Any:
-        """The same call of another implementation of the handle."""
+        """Makes the same call on another implementation of the handle."""
         return getattr(inner, self.verb.name)(*self._bound.args[1:], **self._bound.kwargs)
 
 
-Passed = Callable[[Any], Awaitable[Any]]  # what the caller gets in place of a result or an item; HIDDEN: nothing
+Passed = Callable[[Any], Awaitable[Any]]  # returns what replaces a result or an item; HIDDEN removes it
 
 
 class Layer(Protocol):
     refuses: bool  # whether it may refuse a call; the others only record
 
     def around(self, call: VerbCall) -> AbstractAsyncContextManager[Passed]:
-        """Entered before the verb is called, and left when it has given its result, or its last item."""
+        """Returns a context that is entered before the verb is called, and left when it has returned its result, or its
+        last item."""
 
 
 class Wrapped:
@@ -135,8 +136,8 @@ class Wrapped:
 
 
 async def try_call(wrapped: Any, name: str, *args: Any, **kwargs: Any) -> None:
-    """Raises what the layers around the verb would refuse the call with, which is then recorded; and does nothing else.
-    For a door that answers before the verb has begun."""
+    """Raises the error with which the layers around the verb would refuse the call, which is then recorded. Does
+    nothing else. It is for a server that answers before the verb has begun."""
     handle: Any = wrapped._handle
     noun: type = type(handle)
     verb = find_verb(noun, name)
@@ -161,7 +162,7 @@ async def try_call(wrapped: Any, name: str, *args: Any, **kwargs: Any) -> None:
 
 @cache
 def find_verb(noun: type, name: str) -> Verb | None:
-    """A row of the class, or of one that it derives from."""
+    """Returns the row of the class, or of one that it derives from."""
     rows = (_ROWS.get((each.__name__, name)) for each in noun.__mro__)
     return next((row for row in rows if row is not None), None)
 

@@ -1,4 +1,4 @@
-"""The layers that record: what was used, for retention rules, and who did what, for audits."""
+"""The layers that record: uses, for retention rules, and calls, for audits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AuditLine(NamedTuple):
 
 
 class Noted:
-    """Records every use. The sources of a query are recorded by its door, when the last row has gone out."""
+    """Records every use. The sources of a query are recorded by the server, when its last row was sent."""
 
     refuses = False
 
@@ -111,7 +111,7 @@ def _name(call: VerbCall) -> str:
 
 
 def _place(call: VerbCall) -> tuple[str, str]:
-    """The repository and the ref; empty for a call about the lake."""
+    """Returns the repository and the ref, which are empty for a call about the lake."""
     handle = call.handle
     if hasattr(handle, "repository_name"):
         return handle.repository_name, getattr(handle, "name", "")  # an upload has a path, and no ref
@@ -119,7 +119,8 @@ def _place(call: VerbCall) -> tuple[str, str]:
 
 
 def _is_noted(call: VerbCall) -> bool:
-    """The sources of a query are noted when it has ended, and what is no part of a repository is no use of one."""
+    """Returns whether `Noted` records the call. The sources of a query are recorded when it has ended, and a call about
+    no repository is no use of one."""
     return bool(_place(call)[0]) and not any(each.endswith(SOURCES) for each in call.verb.needs)
 
 
@@ -139,13 +140,13 @@ def _names(call: VerbCall, told: Collection[str] = ()) -> str:
 
 
 class Caller(NamedTuple):
-    """Who calls, by which program, from where."""
+    """The caller: the user, the program, and the source."""
 
     user: str
     client: str
     source: str
     arrived: float  # by the boot clock, when the request came (A1)
-    author: str = ""  # whom they claim to act for; nobody checks that
+    author: str = ""  # the person that they claim to act for, unchecked
     key: str = ""  # the id of the access key that they came by
     limits: tuple[tuple[str, ...], ...] = ()  # of their session
 
@@ -162,7 +163,7 @@ class ServedLake(NamedTuple):
 def serve_lake(
     lake: Lake, caller: Caller, note: Callable[[Use], None], audit: Callable[[AuditLine], None]
 ) -> ServedLake:
-    """The lake as the caller may use it, in their name."""
+    """Returns the lake as the caller may use it, in their name."""
     session = lake._session.acting_as(
         caller.user,
         caller.client,

@@ -1,4 +1,4 @@
-"""What a call is about, as policies name it: the resources that stand behind the rights of the table of verbs."""
+"""Finds the resources of a call, as policies name them, for the rights in the table of verbs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CallResources:
         return found
 
     async def ref(self, template: str) -> str:
-        """The one ref that `{self}` or `{right}` stands for."""
+        """Returns the one ref that `{self}` or `{right}` stands for."""
         return (await self._rights("", template, None))[0].resource
 
     async def _rights(self, action: str, template: str, item: Any) -> list[Right]:
@@ -88,7 +88,7 @@ class CallResources:
         return [Right(action, f"{each}{rest.removesuffix('*')}", rest.endswith("*")) for each in found]
 
     async def _values(self, slot: re.Match[str], item: Any) -> Sequence[str] | None:
-        """What stands there; None: anything may."""
+        """Returns the values of a slot, or None if any value is possible."""
         name, field, optional = slot.groups()
         is_first = slot.start() == 0
         if is_first and name == _PULL:
@@ -106,7 +106,7 @@ class CallResources:
         return [getattr(each, field) for each in several] if field else several
 
     async def _pull(self) -> PullState | None:
-        """The pull request that the handle names. Raises AbsentRepository."""
+        """Returns the pull request that the handle names. Raises AbsentRepository."""
         try:
             async with self._session.opened(self._repository_name) as opened:
                 refs, _ = await opened.refs()
@@ -116,7 +116,7 @@ class CallResources:
             raise AbsentRepository(self._repository_name, error) from None
 
     async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
-        """The resource of a name or a handle. For most verbs a name is one of their own repository."""
+        """Returns the resource of a name or a handle. For most verbs a name is one of their own repository."""
         if isinstance(argument, str):
             return await self.ref_resource(self._repository_name, argument)
         repository = argument.repository_name if elsewhere else self._repository_name
@@ -144,7 +144,7 @@ class CallResources:
         return str(handle.name if isinstance(handle, Repository) else handle.repository_name)
 
     async def ref_resource(self, repository: str, ref: str) -> str:
-        """Without a name it is the default branch."""
+        """Returns the resource of a ref. An empty name is the default branch."""
         key = repository, ref
         if key not in self._refs:
             try:
@@ -155,8 +155,8 @@ class CallResources:
         return self._refs[key]
 
     async def _resolved(self, repository: OpenRepository, ref: str) -> str:
-        """A workspace is judged as the branch that it is over, whichever branch its name says: verbs find it by its
-        id."""
+        """Returns the resource of a ref. A workspace is judged as the branch that it is over, whichever branch its name
+        contains: verbs find it by its id."""
         from lochan.access.query_rights import ref_resource
 
         if "+" not in ref and not isinstance(self._call.handle, Workspace):
@@ -181,7 +181,7 @@ class CallResources:
         return [Right(action, resources.object_at(ref, path), not is_pool)]
 
     async def stash(self, action: str, id: str) -> list[Right]:
-        """A stash is of the branch that it was made on, and can be popped on any."""
+        """Returns the rights for a stash, which belongs to the branch that it was made on, and can be popped on any."""
         async with self._session.opened(self._repository_name) as repository:
             refs, _ = await repository.refs()
             over = [each.branch for each in refs.stashes.all() if each.id == id]
@@ -191,15 +191,15 @@ class CallResources:
             return [Right(action, resources.branch(name, each)) for each in over]
 
     async def deleted(self, action: str, names: str | Sequence[str]) -> list[Right]:
-        """Deleted repositories, which may be given by their ids, are judged by the names that they had. None is given:
-        all of them."""
+        """Returns the rights for deleted repositories, which may be given by their ids, by the names that they had. No
+        name stands for all of them."""
         wanted = [names] if isinstance(names, str) else list(names)
         known = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
         called = [known.get(name, name) for name in wanted] or [""]
         return [Right(action, resources.repository(name), not name) for name in called]
 
     async def owner(self, action: str, key_id: str) -> list[Right]:
-        """The user of an access key. An unknown key might be anybody's."""
+        """Returns the rights for the user of an access key. An unknown key might be anybody's."""
         state = await self._session.lake.open_access().state()
         try:
             return [Right(action, resources.user(state.need_key(key_id).user))]
@@ -207,7 +207,8 @@ class CallResources:
             return [Right(action, resources.user(""), True)]
 
     async def subscriber(self, action: str, about: str | SubscriptionInfo) -> list[Right]:
-        """A subscription is its owner's; those of others, and those that nobody knows, are for who manages them."""
+        """Returns the rights for a subscription, which belongs to its owner; those of others, and unknown ones, are for
+        users who manage subscriptions."""
         owner = about if isinstance(about, str) else about.owner
         if isinstance(about, str):
             from lochan.versioning.state.subscriptions import Subscriptions
@@ -217,7 +218,7 @@ class CallResources:
         return [] if owner and owner == self._session.actor.user else [Right(action, resources.LAKE)]
 
     async def signed_in(self, action: str, about: str | LoginSessionInfo) -> list[Right]:
-        """A session is of the user who has signed in, who may see and end it. An unknown one might be anybody's."""
+        """Returns the rights for a session, which its own user may see and end. An unknown one might be anybody's."""
         user = "" if isinstance(about, str) else about.user
         if isinstance(about, str):
             state = await self._session.lake.open_access().state()
@@ -227,7 +228,8 @@ class CallResources:
 
 
 def event_rights(repository: str | None, action: str = "fs:ReadEvents") -> list[Right]:
-    """Events name objects, so their readers must be allowed to read all objects there."""
+    """Returns the rights for reading events. Events name objects, so their readers must be allowed to read all objects
+    there."""
     of_lake = Right("lake:ReadEvents", resources.LAKE)
     if repository is None:
         return [Right(action, "repository/", True), Right(_READ, "repository/", True), of_lake]
