@@ -1,5 +1,5 @@
-"""The types behind the annotations of verbs, which are texts. Those that a module imports for type checkers alone are
-found by the table below, when they are asked for: a client that lists branches does not import an engine."""
+"""Resolves the annotations of verbs, which are texts, to types. Types that a module imports for type checkers alone are
+found by the table below, when they are needed: a client that lists branches does not import an engine."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _RENAMED = {"UpkeepPolicy": ("lochan.pools.upkeep", "Upkeep")}
 
 
 class RefName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A ref of any repository, where a verb takes a handle of one."""
+    """A ref of any repository, for a verb that takes a handle of one."""
 
     repository_name: str
     name: str
 
 
-# What an argument is in a request, where a verb takes what only a process can hold.
+# The types of arguments in a request, for verbs that take objects of a process.
 _ON_THE_WIRE: Mapping[str, Any] = {"NamedRef": RefName}
 
 

@@ -1,12 +1,11 @@
-"""A verb as a request: where each of its arguments goes, and the shape of its answer.
+"""A verb as a request: the place of each of its arguments, and the shape of its answer.
 
 path      names in the route, such as {branch}; `-` stands for an empty name, which means the default branch
 query     of a verb that is read by GET, deletes by DELETE, or has a body of bytes
 body      of all others: a JSON object, with a field for each argument
 bytes     the body itself: of an object, of rows, of a policy
 header    the idempotency key
-none      what only a process can hold, such as a function that is told of progress
-"""
+none      an argument that exists only in a process, such as a function that reports progress"""
 
 from __future__ import annotations
 
@@ -142,7 +141,8 @@ class WireCall:
 
     @cached_property
     def key(self) -> str:
-        """The argument that is the idempotency key; empty: it has none, or it is in the options of a commit."""
+        """The name of the argument that is the idempotency key. It is empty if there is none, or if the key is in the
+        options of a commit."""
         names = self.signature.parameters
         return "" if self.verb.kind is not Kind.WRITE else next((n for n in ("request_key", "key") if n in names), "")
 
@@ -199,5 +199,5 @@ def noun_class(noun: str) -> type:
 
 @cache
 def wire_calls() -> Mapping[tuple[str, str], WireCall]:
-    """By noun and name, all verbs that have a route."""
+    """Returns all verbs that have a route, by noun and name."""
     return {(verb.noun, verb.name): WireCall(verb) for verb in VERBS if verb.route and verb.local != "*"}

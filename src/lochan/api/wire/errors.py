@@ -1,7 +1,6 @@
-"""Errors as JSON, and back: a client gets the very class that the verb has raised, with what it says.
+"""Errors as JSON, and back: a client gets the very class that the verb has raised, with its attributes.
 
-{"message": "…", "kind": "paths-in-the-way", "error": "PathsInTheWay", "hint": "…", "details": {"paths": […]}}
-"""
+{"message": "…", "kind": "paths-in-the-way", "error": "PathsInTheWay", "hint": "…", "details": {"paths": […]}}"""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ async def error_body(error: LochanError) -> ErrorBody:
 
 
 def simple_error_body(error: LochanError) -> ErrorBody:
-    """Without the conflicts that it may have."""
+    """Returns an error as JSON, without the conflicts that it may have."""
     known = next(each for each in type(error).__mro__ if _is_known(each))
     values = {name: getattr(error, name, None) for name in _FIELDS}
     details = {name: _plain(value) for name, value in values.items() if value not in (None, "", ())}
@@ -78,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 
 def error_of(body: ErrorBody, status: int) -> LochanError:
-    """The error that a server has told of."""
+    """Returns the error that a server has sent."""
     made = _decode_error(body, status)
     if "conflicts" in body.details:
         made.conflicts = tuple(msgspec.convert(body.details["conflicts"], list[Conflict]))  # type: ignore[attr-defined]
@@ -131,7 +130,7 @@ def _denied_class() -> type[LochanError]:
     return Denied
 
 
-# Of an answer that tells no class: of a proxy, or of the server before it knows the verb.
+# For an answer without a class: of a proxy, or of the server before it has found the verb.
 _BY_STATUS: Mapping[int, Callable[[], type[LochanError]]] = {
     400: lambda: errors.Invalid,
     401: _denied_class,

@@ -1,5 +1,5 @@
-"""Lineage as the header of a request, which says where a commit's data come from, and of an answer, which says what was
-read. Base64 of JSON: the same names and texts as in a commit's metadata."""
+"""Lineage in headers: the origin of a commit's data in a request, and the sources that were read in an answer. It is
+Base64 of JSON, with the same names and texts as in a commit's metadata."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _INPUTS_MAX = 1_000
 
 
 def request_header() -> str:
-    """Empty: there is nothing to say. A trace that has read nothing yet is said too, so that answers say what they
-    read. Too many inputs are told as their commits, or else only counted."""
+    """Returns the header of a request, or an empty text. A trace that has read nothing yet is sent too, so that answers
+    contain what they read. If there are too many inputs, only their commits are sent, or only their number."""
     found = lineage_metadata()
     text = _encode(found) if found or current() is not None else ""
     if len(text) > HEADER_BYTES_MAX:
@@ -41,12 +41,12 @@ def request_header() -> str:
 
 
 def begun_trace() -> Trace | None:
-    """What the client has begun with its request."""
+    """Returns the trace that the client has begun with its request."""
     return current()
 
 
 def continue_trace(found: Trace | None) -> AbstractContextManager[object]:
-    """The same, on another thread."""
+    """Continues a trace on another thread."""
     return without_trace() if found is None else trace(found)
 
 
@@ -62,8 +62,8 @@ def _encode(found: Mapping[str, str]) -> str:
 
 
 def decode_trace(header: str) -> Trace | None:
-    """None: there is none, or it cannot be read. A client can write anything into a commit's metadata anyway; here
-    only what is lineage is taken."""
+    """Returns the trace of a header, or None if there is none, or if it cannot be read. A client can write anything
+    into a commit's metadata anyway; here only lineage is taken."""
     if not header or len(header) > 4 * HEADER_BYTES_MAX:
         return None
     try:

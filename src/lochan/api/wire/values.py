@@ -19,7 +19,7 @@ JSON = "application/json"
 
 
 class HandleNames(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A handle in an answer."""
+    """The names of a handle in an answer."""
 
     name: str
     made_at: str = ""  # the commit where the verb has put it
@@ -27,7 +27,7 @@ class HandleNames(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OpenedInfo(Result, frozen=True, kw_only=True):
-    """An object that was opened. Its bytes are read by its ETag, so that nobody reads another one's."""
+    """An object that was opened. Its bytes are read by its ETag, so that bytes of a later object are never mixed in."""
 
     path: str
     size: int
@@ -41,12 +41,12 @@ class OpenedInfo(Result, frozen=True, kw_only=True):
 
 
 def encode(value: Any) -> bytes:
-    """A result as JSON."""
+    """Encodes a result as JSON."""
     return _encoder.encode(value.as_json() if isinstance(value, Result) else value)
 
 
 def plain(name: str, value: Any) -> Any:
-    """An argument as what JSON knows. Raises Invalid for what only a process can hold."""
+    """Returns an argument as a value that JSON has. Raises Invalid for an object that exists only in a process."""
     match value:
         case None | bool() | int() | float() | str():
             return value
