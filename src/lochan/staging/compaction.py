@@ -1,10 +1,9 @@
-"""Compaction: which layers to combine, and the run that replaces them. It never changes what a reader sees.
+"""Compaction: chooses layers to combine, and makes the run that replaces them. It never changes what a reader sees.
 
     inline, inline │ ──> run L1        run L2, run L1, run L1, run L1 ──> run L2
 
 Planning is a pure function of the layers; merging reads and writes nothing. A plan that is made twice gives the same
-changes twice, and the second event is refused, because its inputs are gone (rule S2).
-"""
+changes twice, and the second event is refused, because its inputs are gone (rule S2)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
@@ -25,7 +24,7 @@ HeadHas = Callable[[pa.StringArray], Awaitable[npt.NDArray[np.bool_]]]
 
 
 class CompactionLimits(NamedTuple):
-    """When there is enough to compact."""
+    """The limits above which layers are compacted."""
 
     inline_count: int = 10_000
     inline_bytes: int = 4 << 20
@@ -59,14 +58,15 @@ class CompactionResult:
         self._head_has = head_has
 
     async def changes(self) -> AsyncIterator[pa.Table]:
-        """RUN_SCHEMA, in consecutive tables in path order. No row at all: nothing is left of the inputs."""
+        """Yields RUN_SCHEMA, in consecutive tables in path order; no rows if nothing is left of the inputs."""
         async for table in self._view.scan_changes():
             kept = table if self._head_has is None else await self._without_idle(table, self._head_has)
             self.dropped |= len(kept) < len(table)
             yield kept
 
     async def _without_idle(self, changes: pa.Table, head_has: HeadHas) -> pa.Table:
-        """Rule S3: without the tombstones whose path is neither in a lower layer nor in the head."""
+        """Returns the changes without the tombstones whose path is neither in a lower layer nor in the head (rule
+        S3)."""
         buried = changes["path"].filter(changes["deleted"]).combine_chunks()
         if not len(buried):
             return changes
@@ -79,8 +79,8 @@ class CompactionResult:
 
 
 def plan(layers: Layers, limits: CompactionLimits = LIMITS) -> CompactionPlan | None:
-    """The next thing to do, or None. Runs come first, because they cost every reader. The newest segment comes before
-    older ones, which a commit is about to remove."""
+    """Returns the next compaction, or None. Runs come first, because they cost every reader. The newest segment comes
+    before older ones, which a commit is about to remove."""
     segments = list(reversed(layers.segments()))
     for segment in segments:
         runs = _to_level_2(segment, limits)
@@ -94,13 +94,13 @@ def plan(layers: Layers, limits: CompactionLimits = LIMITS) -> CompactionPlan | 
 
 
 def compact(chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> CompactionResult:
-    """Nothing is read before its changes are."""
+    """Compacts the layers of a plan. They are read only when the result's changes are."""
     return CompactionResult(chosen, layers, runs, head_has)
 
 
 def _to_level_2(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
-    """All layers that are not yet in L2, up to the newest run, if there are too many; and those of L2 that are not much
-    larger, so that a million changes are not rewritten for every few thousand."""
+    """Returns all layers that are not yet in L2, up to the newest run, if there are too many; and those of L2 that are
+    not much larger, so that a million changes are not rewritten for every few thousand."""
     stop = max((at + 1 for at, layer in enumerate(segment) if isinstance(layer, RunRef)), default=0)
     start = next((at for at in range(stop) if not _in_level_2(segment[at])), stop)
     chosen = segment[start:stop]
@@ -114,7 +114,7 @@ def _to_level_2(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[L
 
 
 def _to_level_1(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
-    """The inline layers on top of the segment, if they are large or many."""
+    """Returns the inline layers on top of the segment, if they are large or many."""
     inline: list[Inline] = []
     for layer in reversed(segment):
         if not isinstance(layer, Inline):

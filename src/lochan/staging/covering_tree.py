@@ -28,8 +28,8 @@ class CoveringPlan(NamedTuple):
 
 
 def plan(layers: Layers, base: str, limits: CompactionLimits = LIMITS) -> CoveringPlan | None:
-    """What to cover next, or None. Only tombstones are worth a tree: an entry costs a reader only its share of the
-    page. `base` is the file of the head's tree."""
+    """Returns what to cover next, or None. Only tombstones are worth a tree: an entry costs a reader only its share of
+    the page. `base` is the file of the head's tree."""
     runs = _lowest(layers)
     known = layers.over if layers.over is not None and layers.over.base == base else None
     new = runs[len(known.runs) if known else 0 :]
@@ -39,7 +39,7 @@ def plan(layers: Layers, base: str, limits: CompactionLimits = LIMITS) -> Coveri
 
 
 async def make(chosen: CoveringPlan, base: Tree, trees: Trees, runs: Runs, mint: int) -> CoveringTree:
-    """REQUIRES: `base` is the tree that the plan was made for."""
+    """Makes the tree. REQUIRES: `base` is the tree that the plan was made for."""
     known = chosen.known
     below = base if known is None else await trees.open(TreeRef(known.tree, known.file))
     new = chosen.runs[len(known.runs) if known else 0 :]
@@ -50,7 +50,7 @@ async def make(chosen: CoveringPlan, base: Tree, trees: Trees, runs: Runs, mint:
 
 
 async def open_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
-    """The tree for a view of the layers over this base, if there is one."""
+    """Returns the tree for a view of the layers over this base, or None if there is none."""
     over = layers.over
     if over is None or over.base != base.ref.file:
         return None
@@ -58,7 +58,7 @@ async def open_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
 
 
 async def committed_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | None:
-    """The tree that a commit of all these layers over this base makes, if it exists already."""
+    """Returns the tree that a commit of all these layers over this base makes, if it exists already, or None."""
     known = layers.over
     if known is None or not known.whole or len(known.runs) != len(layers.layers):
         return None
@@ -66,7 +66,8 @@ async def committed_tree(layers: Layers, base: Tree, trees: Trees) -> Tree | Non
 
 
 def _lowest(layers: Layers) -> tuple[RunRef, ...]:
-    """The lowest layers that are runs, up to the first seal: a commit leaves layers above it alone."""
+    """Returns the lowest layers that are runs, up to the first layer that is not: a commit leaves layers above a seal
+    alone."""
     found: list[RunRef] = []
     for item in layers.items:
         if not isinstance(item, RunRef):

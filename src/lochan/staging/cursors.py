@@ -27,7 +27,7 @@ ABOVE = "\U0010ffff" * 256  # appended to a prefix: above every path that contin
 
 
 class RowCursor:
-    """A position in a source: rows from `row` to `stop` are left, the next one has the key `key`."""
+    """A position in a source: rows from `row` to `stop` are left, and the next one has the key `key`."""
 
     more = False  # whether there may be rows after `stop`
 
@@ -63,7 +63,7 @@ def cursor_over(base: ViewBase, prefix: str, within: PathSpan, after: str) -> "T
 
 
 class TreeCursor(RowCursor):
-    """Over a tree: range after range, and by a search if a jump leads out of the range."""
+    """A cursor over a tree: range after range, and by a search if a jump leads out of the range."""
 
     def __init__(self, tree: Tree, within: PathSpan) -> None:
         self._tree = tree
@@ -93,11 +93,11 @@ class TreeCursor(RowCursor):
             self._next = max(self._next, end)
 
     async def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing, because it holds nothing."""
 
 
 class BaseCursor(RowCursor):
-    """Over another base: batch after batch, and by a new scan if a jump leads out of the batch."""
+    """A cursor over another base: batch after batch, and by a new scan if a jump leads out of the batch."""
 
     def __init__(self, base: ViewBase, prefix: str, within: PathSpan, after: str) -> None:
         self._base = base
@@ -135,7 +135,7 @@ class BaseCursor(RowCursor):
 
 
 class Swept(NamedTuple):
-    """Live rows in path order that nothing newer hides."""
+    """Live rows in path order that no newer row hides."""
 
     keys: pa.StringArray
     picked: SelectedRows
@@ -145,11 +145,12 @@ class Cost:
     """How much a listing has read, for tests."""
 
     def __init__(self) -> None:
-        self.rows = 0  # compared, in blocks or one by one
+        self.rows = 0  # rows compared, in blocks or one by one
 
 
 async def sweep(cursors: Sequence[RowCursor], block: int, cost: Cost) -> Swept | None:
-    """Moves all cursors, newest first, past the horizon. None: nothing is left. The result may be empty."""
+    """Moves all cursors, newest first, past the horizon. Returns the live rows up to it, which may be none, or None if
+    nothing is left."""
     for cursor in cursors:
         await cursor.settle()
     active = [cursor for cursor in cursors if cursor.key is not None]
@@ -170,7 +171,8 @@ async def sweep(cursors: Sequence[RowCursor], block: int, cost: Cost) -> Swept |
 
 
 def _horizon(cursors: list[RowCursor], picked: list[RowNumbers], block: int) -> bytes | None:
-    """The lowest of the paths up to which each source has shown its live rows. None: all have shown everything."""
+    """Returns the lowest of the paths up to which each source has shown its live rows, or None if all have shown
+    everything."""
     reached = []
     for cursor, rows in zip(cursors, picked, strict=True):
         if len(rows) == block:
@@ -195,7 +197,8 @@ def _unhidden(source: RowSource, rows: RowNumbers, newer: list[tuple[RowSource, 
 
 
 def hidden_keys(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: Cost) -> Mask:
-    """Which of the keys are in one of these spans of rows. Costs the smaller side, not the larger."""
+    """Returns which of the keys are in one of these spans of rows. Its cost depends on the smaller side, not on the
+    larger."""
     mask: Mask = np.zeros(len(keys), np.bool_)
     pooled = []
     for source, start, stop in spans:

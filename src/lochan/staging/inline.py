@@ -17,12 +17,12 @@ _RATIO = 2  # between neighbouring pieces: 10,000 changes make at most fourteen 
 
 
 class InlinePiece(msgspec.Struct, eq=False):
-    """Changes by path, none twice; sorted when first needed."""
+    """Changes by path, none twice; they are sorted when first needed."""
 
     changes: Placed
     top: int  # the highest position in it
-    memo: object = None  # what a reader has derived from it, for the next reader
-    looks: int = 0  # how often readers did without
+    memo: object = None  # a form of it that a reader has made, for the next reader
+    looks: int = 0  # how often readers did without `memo`
     _keys: list[bytes] | None = None
 
     @property
@@ -50,7 +50,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def count(self) -> int:
-        """An upper bound for its paths: one that is in several pieces counts in each."""
+        """An upper bound for the number of its paths: one that is in several pieces counts in each."""
         return sum(map(len, self.pieces))
 
     def get(self, path: str) -> Change | None:
@@ -61,7 +61,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         return None
 
     def put(self, changes: Iterable[Change]) -> "Inline":
-        """With these on top, the last one newest."""
+        """Returns the layer with these on top, the last one newest."""
         placed, position, size = {}, self.last, self.bytes
         for change in changes:
             position += 1
@@ -72,7 +72,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         return Inline(self.first, position, _stack(self.pieces, placed, position), size)
 
     def beyond(self, last: int) -> "Inline | None":
-        """The changes after this position."""
+        """Returns the changes after this position, or None if there are none."""
         if last < self.first:
             return self
         kept: Placed = {}
@@ -82,7 +82,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         return _of(last + 1, self.last, kept) if kept else None
 
     def moved(self, first: int) -> "Inline":
-        """The same changes at positions from `first` on."""
+        """Returns the same changes at positions from `first` on."""
         by = first - self.first
         return _of(first, self.last + by, {path: (at + by, change) for path, (at, change) in self.merged().items()})
 
@@ -95,7 +95,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         return merged
 
     def changes(self) -> list[Change]:
-        """One for each path, in no particular order."""
+        """Returns one change for each path, in no particular order."""
         return [change for _, change in self.merged().values()]
 
     def by_position(self) -> Iterator[tuple[int, Change]]:
@@ -103,7 +103,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
 
 
 def empty_inline(first: int) -> Inline:
-    """An empty one, whose first change will have this position."""
+    """Returns an empty layer, whose first change will have this position."""
     return Inline(first, first - 1, (), 0)
 
 
@@ -112,7 +112,7 @@ def restore_inline(first: int, last: int, placed: Iterable[tuple[int, Change]]) 
 
 
 def weight(change: Change) -> int:
-    """About the size of a change in bytes. Called at every put; few puts have metadata."""
+    """Returns the approximate size of a change in bytes. Called at every put; few puts have metadata."""
     if isinstance(change, Tombstone):
         return len(change.path) + 8
     size = len(change.path) + 96

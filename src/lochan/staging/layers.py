@@ -21,7 +21,7 @@ from lochan.staging.inline import Inline, empty_inline, restore_inline
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """A boundary that a commit has set: it commits what lies below (rule S1)."""
+    """A boundary that a commit has set: the commit includes the layers below it (rule S1)."""
 
     number: int
 
@@ -30,14 +30,14 @@ Layer = Inline | RunRef
 
 
 class Inputs(msgspec.Struct, frozen=True, array_like=True):
-    """What a compaction replaces. Stored in events: fields may only be added at the end."""
+    """The layers that a compaction replaces. Stored in events: fields may only be added at the end."""
 
     spans: tuple[tuple[int, int], ...]  # of inline changes: first and last position of each layer
     runs: tuple[str, ...]  # ids
 
 
 def inputs_of(layers: Iterable[Layer]) -> Inputs:
-    """How an event names these layers."""
+    """Returns the names of these layers for an event."""
     layers = tuple(layers)
     return Inputs(
         tuple((layer.first, layer.last) for layer in layers if isinstance(layer, Inline)),
@@ -53,8 +53,8 @@ class Fresh(msgspec.Struct, frozen=True):
 
 
 def primary_runs(runs: Iterable[RunRef]) -> tuple[RunRef, ...]:
-    """Runs that changes came in, and not only what events say was merged. A commit of them can be made again only while
-    they are there."""
+    """Returns the runs, marked as runs that changes came in, and not only results of merges in events. A commit of them
+    can be repeated only while they exist."""
     return tuple(msgspec.structs.replace(run, primary=True) for run in runs)
 
 
@@ -66,7 +66,7 @@ class Layers(msgspec.Struct, frozen=True):
     # --- reading ----------------------------------------------------------------------------------------------------
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Oldest to newest."""
+        """The layers, oldest to newest."""
         return tuple(item for item in self.items if not isinstance(item, Seal))
 
     @property
@@ -83,7 +83,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """An upper bound for the staged paths: one that is in several layers counts in each."""
+        """An upper bound for the number of staged paths: one that is in several layers counts in each."""
         return sum(layer.count for layer in self.layers)
 
     @property
@@ -95,7 +95,7 @@ class Layers(msgspec.Struct, frozen=True):
         return sum(item.bytes for item in self.items if isinstance(item, Inline))
 
     def segments(self) -> list[tuple[Layer, ...]]:
-        """The layers between seals, oldest first: compaction stays within one (rule S2)."""
+        """Returns the layers between seals, oldest first: compaction stays within one (rule S2)."""
         segments: list[list[Layer]] = [[]]
         for item in self.items:
             if isinstance(item, Seal):
@@ -105,15 +105,15 @@ class Layers(msgspec.Struct, frozen=True):
         return [tuple(segment) for segment in segments]
 
     def below(self, seal: int) -> "Layers":
-        """What the commit with this seal commits. Raises NotFound if the seal is gone."""
+        """Returns the layers that the commit with this seal includes. Raises NotFound if the seal is gone."""
         return self._with(self.items[: self._at(seal)])
 
     def after(self, seal: int) -> "Layers":
-        """What was staged after the seal. Raises NotFound if it is gone."""
+        """Returns the layers that were staged after the seal. Raises NotFound if it is gone."""
         return self._with(self.items[self._at(seal) + 1 :])
 
     def fresh_since(self, older: "Layers") -> Fresh:
-        """What to check again if `older`, an earlier state of the same staging, was checked before."""
+        """Returns what to check again if `older`, an earlier state of the same staging, was checked before."""
         known = {run.id for run in older.runs}
         parts = (item.beyond(older.next - 1) for item in self.items if isinstance(item, Inline))
         return Fresh(
@@ -123,7 +123,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     # --- staging ----------------------------------------------------------------------------------------------------
     def put(self, *changes: Change) -> "Layers":
-        """On top of everything, the last one newest."""
+        """Puts changes on top of everything, the last one newest."""
         newest = self.items[-1] if self.items else None
         if isinstance(newest, Inline) and newest.last == self.next - 1:
             inline, kept = newest.put(changes), self.items[:-1]
@@ -141,11 +141,11 @@ class Layers(msgspec.Struct, frozen=True):
         return Layers((*self.items, *runs), self.next, self.over)
 
     def cleared(self) -> "Layers":
-        """Nothing staged and no seal: after a reset, or after the changes went into a stash."""
+        """Returns layers with nothing staged and no seal, as after a reset, or after the changes went into a stash."""
         return Layers((), self.next)
 
     def restored(self, other: "Layers") -> "Layers":
-        """With the layers of `other` (a stash) on top, without its seals. They get new positions, so that a compaction
+        """Puts the layers of `other` (a stash) on top, without its seals. They get new positions, so that a compaction
         that is under way cannot mistake them for others."""
         result = self
         for layer in other.layers:
@@ -158,18 +158,19 @@ class Layers(msgspec.Struct, frozen=True):
 
     # --- seals ------------------------------------------------------------------------------------------------------
     def seal(self, number: int) -> "Layers":
-        """Raises Refused if there is one with this number: two seals of one record could not be distinguished."""
+        """Adds a seal. Raises Refused if there is one with this number: two seals of one record could not be
+        distinguished."""
         if number in self.seals:
             raise Refused(f"there is a seal {number} already")
         return Layers((*self.items, Seal(number)), self.next, self.over)
 
     def unsealed(self) -> "Layers":
-        """Without seals: after every head move, reset, stash push or pop (rule S1)."""
+        """Removes all seals, as after every head move, reset, stash push or pop (rule S1)."""
         return Layers(self.layers, self.next, self.over)
 
     def drop_below(self, seal: int, runs: tuple[RunRef, ...] = (), changes: Iterable[Change] = ()) -> "Layers":
-        """Rule S4: everything below the seal is committed, except the leftovers, which go below everything after the
-        seal. It is a head move, so no seal is left. Raises NotFound if the seal is gone."""
+        """Removes everything below the seal, which is committed (rule S4), except the leftovers, which go below
+        everything after the seal. It is a head move, so no seal is left. Raises NotFound if the seal is gone."""
         kept = self.after(seal).layers
         left = empty_inline(self.next).put(changes)
         return self._with((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
@@ -181,14 +182,15 @@ class Layers(msgspec.Struct, frozen=True):
         return replaced if over is None else replaced.covered(over)
 
     def covered(self, over: CoveringTree) -> "Layers":
-        """With this tree for the lowest runs. Raises Refused unless it was made from them."""
+        """Returns the layers with this tree for the lowest runs. Raises Refused unless it was made from them."""
         if not _covers(over, self.items):
             raise Refused("the runs that a tree was made from are no longer the lowest layers")
         return Layers(self.items, self.next, over)
 
     def replace(self, inputs: Inputs, outputs: tuple[RunRef, ...]) -> "Layers":
-        """Rule S2: the outputs replace the inputs. Inline changes that were added to the newest input layer meanwhile
-        stay, above them. Raises Refused unless all inputs are there, side by side, with no seal between them."""
+        """Replaces the inputs by the outputs (rule S2). Inline changes that were added to the newest input layer
+        meanwhile stay, above them. Raises Refused unless all inputs are there, side by side, with no seal between
+        them."""
         start, stop = self._span_of(inputs)
         newest = self.items[stop - 1]
         rest = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
@@ -198,12 +200,13 @@ class Layers(msgspec.Struct, frozen=True):
         return self._with((*self.items[:start], *outputs, *kept, *self.items[stop:]))
 
     def lower(self, inputs: Inputs) -> tuple[Layer, ...]:
-        """The layers below the inputs, down to the base and across seals: S3 looks there for a tombstone's path."""
+        """Returns the layers below the inputs, down to the base and across seals: S3 looks there for a tombstone's
+        path."""
         start, _ = self._span_of(inputs)
         return tuple(item for item in self.items[:start] if not isinstance(item, Seal))
 
     def _span_of(self, inputs: Inputs) -> tuple[int, int]:
-        """The positions of the inputs in `items`: from, to (exclusive)."""
+        """Returns the positions of the inputs in `items`: from, to (exclusive)."""
         runs, spans = set(inputs.runs), dict(inputs.spans)
         found = [at for at, item in enumerate(self.items) if _named(item, runs, spans)]
         if not found or len(found) != len(inputs.runs) + len(inputs.spans):
@@ -222,7 +225,7 @@ class Layers(msgspec.Struct, frozen=True):
         raise NotFound(f"there is no seal {seal}")
 
     def _with(self, items: tuple[Layer | Seal, ...], next: int = 0) -> "Layers":
-        """With other layers, and the tree over the lowest ones if they are still the same."""
+        """Returns other layers, with the tree over the lowest ones if they are still the same."""
         over = self.over if self.over is not None and _covers(self.over, items) else None
         return Layers(items, next or self.next, over)
 
@@ -232,7 +235,7 @@ class Layers(msgspec.Struct, frozen=True):
 
 
 def _covers(over: CoveringTree, items: Iterable[Layer | Seal]) -> bool:
-    """Runs never change, so comparing their names is enough."""
+    """Returns whether these runs are the lowest layers. Runs never change, so comparing their names is enough."""
     lowest = islice((item for item in items if not isinstance(item, Seal)), len(over.runs))
     found = tuple(item.id if isinstance(item, RunRef) else "" for item in lowest)
     return bool(found) and found == over.runs

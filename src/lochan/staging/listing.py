@@ -29,8 +29,8 @@ class ViewPage(NamedTuple):
 
 
 class ColumnPage(NamedTuple):
-    """The same with the entries as a table of ENTRY_SCHEMA: making a thousand values takes longer than finding them,
-    and the answer to a request needs four of eleven columns."""
+    """A page with the entries as a table of ENTRY_SCHEMA: making a thousand values takes longer than finding them, and
+    the answer to a request needs four of eleven columns."""
 
     entries: pa.Table
     prefixes: list[str]
@@ -50,7 +50,8 @@ class ListingResult(NamedTuple):
 
 
 async def flat(cursors: Sequence[RowCursor], limit: int, cost: Cost) -> ListingResult:
-    """The cost is bounded by the page: each source shows its share, and more only while too much is hidden."""
+    """Lists without a delimiter. The cost is bounded by the page: each source shows its share, and more only while too
+    much is hidden."""
     shares = sum(cursor.more or cursor.key is not None for cursor in cursors)
     block = max(BLOCK_MIN, limit * 5 // 4 // max(1, shares))
     found: list[SelectedRows] = []
@@ -94,7 +95,7 @@ class FolderListing:
         return self._made()
 
     async def _step(self) -> bool:
-        """One path or common prefix. False: nothing is left."""
+        """Takes one path or common prefix. Returns False if nothing is left."""
         for cursor in self._cursors:
             if cursor.more:
                 await cursor.settle()
@@ -119,7 +120,7 @@ class FolderListing:
         return True
 
     async def _walk(self, cursor: RowCursor) -> bool:
-        """Step after step, if only one cursor is left: nothing hides its rows, and it hides nothing."""
+        """Steps repeatedly, if only one cursor is left: nothing hides its rows, and it hides nothing."""
         source, row = cursor.source, cursor.row
         while row < cursor.stop and len(self._items) <= self._limit and self._close < _CLOSE_STEPS:
             room = self._limit + 1 - len(self._items)

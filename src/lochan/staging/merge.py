@@ -18,11 +18,11 @@ from lochan.formats.run import empty
 from lochan.tree.rows import PathSpan
 
 _PIECE = 1 << 16  # rows merged at once: 20 MB
-_STRIDE = 64  # every so many paths, one is looked at to find where to cut
+_STRIDE = 64  # one of so many paths is sampled to find where to cut
 
 
 def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """One sorted table from several sorted tables, the newest first. It may have several chunks."""
+    """Merges several sorted tables into one, the newest first. The result may have several chunks."""
     pile = Pile()
     for age, table in enumerate(tables):
         pile.add(age, EntryRows(as_batch(table)))
@@ -36,7 +36,8 @@ class Pile:
         self._parts: dict[int, _Part] = {}
 
     def add(self, age: int, rows: EntryRows, within: PathSpan | None = None) -> None:
-        """For equal paths, the row with the lowest age wins. REQUIRES: no other table of this age is left."""
+        """Adds a table. For equal paths, the row with the lowest age wins. REQUIRES: no other table of this age is
+        left."""
         start, stop = (0, rows.count) if within is None else (rows.seek(within.low), rows.seek(within.high))
         if start < stop:
             self._parts[age] = _Part(rows, start, stop)
@@ -47,11 +48,12 @@ class Pile:
 
     @property
     def lacks(self) -> int:
-        """How many rows more would make a piece."""
+        """The number of rows that are missing to make a piece."""
         return max(0, _PIECE - self.left)
 
     def cut(self) -> bytes | None:
-        """There is about one piece below this, and at least one row. None: no more than a piece is left."""
+        """Returns a path with about one piece below it, and at least one row, or None if no more than a piece is
+        left."""
         if self.left <= _PIECE:
             return None
         sample = pa.concat_arrays([part.sample() for part in self._parts.values()]).sort()
@@ -59,7 +61,7 @@ class Pile:
         return path.encode() + b"\0"
 
     def take(self, cut: bytes | None) -> pa.Table:
-        """Everything below the cut, merged. None: everything."""
+        """Merges and removes all rows below the cut, or all rows if it is None."""
         batches = [self._parts[age].take(cut) for age in sorted(self._parts)]
         self._parts = {age: part for age, part in self._parts.items() if part.left}
         return _newest([batch for batch in batches if batch.num_rows])
@@ -70,7 +72,7 @@ class Pile:
 
 
 class _Part:
-    """What is left of one table."""
+    """The rest of one table."""
 
     def __init__(self, rows: EntryRows, start: int, stop: int) -> None:
         self._rows = rows
@@ -103,7 +105,7 @@ def _newest(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def _side_by_side(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
-    """In path order, if no two of them overlap."""
+    """Returns the batches in path order if no two of them overlap, else None."""
     ends = [(batch.column("path")[0].as_py(), batch.column("path")[-1].as_py(), batch) for batch in batches]
     ends.sort(key=lambda end: end[:2])
     if all(one[1] < other[0] for one, other in pairwise(ends)):

@@ -1,12 +1,12 @@
-"""Single paths of a branch, thousands a second, without waiting: what `View.get` finds, as rows not yet decoded.
+"""Looks up single paths of a branch, thousands a second, without waiting: it finds what `View.get` finds, as rows not
+yet decoded.
 
-    newest   inline │ inline        fresh: dictionaries, looked at each time
+    newest   inline │ inline        fresh: dictionaries, looked up each time
              run │ inline │ run     settled: runs and layers below a run never change, and a write leaves them alone
     oldest   base
 
-A write makes a new newest layer, and so another lookup that shares everything that is settled. Whoever keeps what was
-found in the settled part keeps it by that part: it stays right for as long as the same part lies below.
-"""
+A write makes a new newest layer, and so another lookup that shares everything that is settled. A cache of results from
+the settled part is keyed by that part: it stays right for as long as the same part lies below."""
 
 from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.staging.inline import Inline, Placed
@@ -19,12 +19,12 @@ Found = FoundRow | Entry
 
 class SettledLayers:
     """Layers from the newest run down to the base. They are values and name files that never change, so two with the
-    same layers and base hold the same, and what one of them has held at a path it holds for ever."""
+    same layers and base have the same content, and a result for a path stays right for ever."""
 
     __slots__ = ("_base", "_layers", "_runs")
 
     def __init__(self, layers: tuple[Layer, ...], base: Tree, runs: Runs) -> None:
-        """Newest first."""
+        """`layers` are given newest first."""
         self._layers = layers
         self._base = base
         self._runs = runs
@@ -33,7 +33,7 @@ class SettledLayers:
         return self._layers == layers and self._base.ref == base.ref and self._runs is runs
 
     def find(self, path: str) -> Found | None:
-        """Raises NotOpen."""
+        """Returns the row or entry at the path, or None. Raises NotOpen."""
         for layer in self._layers:
             if isinstance(layer, Inline):
                 change = layer.get(path)
@@ -57,7 +57,7 @@ class PointLookup:
     def __init__(
         self, layers: Layers, base: Tree, runs: Runs, over: Tree | None = None, earlier: "PointLookup | None" = None
     ) -> None:
-        """`over` as for a `View`. What is settled is shared with an `earlier` lookup, if it is the same."""
+        """`over` is as for a `View`. The settled part is shared with an `earlier` lookup, if it is the same."""
         covered = len(layers.over.runs) if over is not None and layers.over is not None else 0
         stack = tuple(reversed(layers.layers))
         stack = stack[: len(stack) - covered]
@@ -73,7 +73,7 @@ class PointLookup:
         self.settled: SettledLayers = settled
 
     def fresh(self, path: str) -> Change | None:
-        """The newest change at the path that no run holds yet. None: look at `settled`."""
+        """Returns the newest change at the path that no run has yet, or None; then look at `settled`."""
         for changes in self._fresh:
             placed = changes.get(path)
             if placed is not None:

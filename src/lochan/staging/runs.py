@@ -40,7 +40,7 @@ _INLINE_ROWS_MAX = 1_000  # encoded or decoded in a millisecond
 
 
 class OpenRun:
-    """Rows sorted by path. `live` are those that are no tombstones; None: all of them."""
+    """Rows sorted by path. `live` are the numbers of those that are no tombstones, or None for all."""
 
     __slots__ = ("_deleted", "batch", "live", "ref", "rows")
 
@@ -58,7 +58,7 @@ class OpenRun:
         return Tombstone(path) if self.is_deleted(row) else self.rows.entry(row)
 
     def is_deleted(self, row: int) -> bool:
-        """Whether that row is a tombstone."""
+        """Returns whether that row is a tombstone."""
         return self.live is not None and bool(self._deleted[row].as_py())
 
 
@@ -85,7 +85,7 @@ class OpenRuns:
         return self._runs.keys()
 
     def items(self) -> list[tuple[str, OpenRun]]:
-        """The one used longest ago first."""
+        """Returns the open runs, the least recently used first."""
         return [(path, opened) for path in self._runs.keys() if (opened := self._runs.get(path)) is not None]  # noqa: SIM118
 
     def hold(self, path: str, opened: OpenRun, weight: int) -> None:
@@ -129,12 +129,13 @@ class Runs:
 
     # --- writing ----------------------------------------------------------------------------------------------------
     async def write(self, changes: pa.Table, level: int, mint: int) -> RunRef:
-        """REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing written."""
+        """Writes one run. REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing
+        written."""
         return await self._put(await self._in_thread(run.encode, changes, len(changes)), level, mint)
 
     async def write_cut(self, changes: Tables, level: int, mint: int) -> tuple[RunRef, ...]:
-        """As many runs as needed, none above ROWS_MAX; none for no changes. Of consecutive tables only the encoded form
-        is held."""
+        """Writes as many runs as needed, none above ROWS_MAX; none for no changes. Of consecutive tables only the
+        encoded form is held."""
         refs: list[RunRef] = []
         encoder = run.Encoder()
         async for part in _parts(changes):
@@ -150,8 +151,8 @@ class Runs:
 
     async def adopt(self, tables: Tables, mint: int) -> tuple[RunRef, ...]:
         """Writes changes that a client has prepared: sorted and unique, as one table or as consecutive ones. One event
-        that names all these runs stages them together. Raises Invalid; nothing names the files that were written until
-        then, and they are collected."""
+        that names all these runs stages them together. Raises Invalid; files that were written until then are named by
+        no event, and are collected."""
         refs = await self.write_cut(tables, 1, mint)
         if isinstance(tables, pa.Table) and 0 < len(tables) <= _SMALL_ROWS:
             self._hold(refs[0], as_batch(tables))  # it is about to be read or committed
@@ -174,7 +175,8 @@ class Runs:
 
     # --- reading ----------------------------------------------------------------------------------------------------
     async def get(self, ref: RunRef, path: str) -> Change | None:
-        """Opens the run only if its span of paths and its bloom filter may contain the path."""
+        """Returns the change at the path, or None. Opens the run only if its span of paths and its bloom filter may
+        contain the path."""
         if not ref.min_path <= path <= ref.max_path:
             return None
         opened = self.at_hand(ref)
@@ -190,11 +192,12 @@ class Runs:
             self._held.drop(self._path(ref.file))
 
     def at_hand(self, ref: RunRef) -> OpenRun | None:
-        """The run, if it is open already."""
+        """Returns the run if it is open already, else None."""
         return self._held.get(self._path(ref.file))
 
     async def may_hold(self, ref: RunRef, hashes: list[int]) -> bool:
-        """Whether the run may hold any path with these hashes. The filter of a small or open run is not read."""
+        """Returns whether the run may hold any path with these hashes. The filter of a small or open run is not
+        read."""
         if not _is_asked_first(ref) or self.at_hand(ref) is not None:
             return True
         filter = (await self.head(ref)).bloom
@@ -225,7 +228,7 @@ class Runs:
         return head
 
     async def open(self, ref: RunRef) -> OpenRun:
-        """Concurrent callers for the same run share one read."""
+        """Opens the run. Concurrent callers for the same run share one read."""
         path = self._path(ref.file)
         while (opened := self._held.get(path)) is None:
             if path not in self._waiting:
@@ -267,7 +270,7 @@ class Runs:
         return kept, _MAPPED_WEIGHT
 
     async def scan(self, ref: RunRef) -> AsyncGenerator[pa.RecordBatch, None]:
-        """Its changes in order, a part at a time, for one who passes once: nothing of them is kept."""
+        """Yields its changes in order, a part at a time, for a reader that passes once: nothing is kept open."""
         held = self.at_hand(ref)
         if held is None and self._disk is not None and ref.count > _SMALL_ROWS:
             kept = await self.threads.run(self._disk.open, self._path(ref.file))
@@ -284,7 +287,7 @@ class Runs:
             yield as_batch(table)
 
     async def _whole(self, ref: RunRef, data: bytes) -> bytes:
-        """The file, if it is the one that was staged."""
+        """Returns the file's bytes, after checking that they are those that were staged."""
         what = self._what(ref)
         _check(ref, run.head(data, what), what)
         await self._in_thread(lambda whole: run.check_sums(whole, what), data, ref.count)
@@ -317,13 +320,13 @@ def _check(ref: RunRef, found: Summary, what: str) -> None:
 
 
 def _is_asked_first(ref: RunRef) -> bool:
-    """Whether its filter is read before the run is opened. A small file of few rows is read whole as quickly as its
-    footer; many rows take longer to decode, however few bytes they were packed into."""
+    """Returns whether its filter is read before the run is opened. A small file of few rows is read as a whole as
+    quickly as its footer; many rows take longer to decode, however few bytes they were packed into."""
     return ref.bytes > INLINE_BYTES_MAX or ref.count > _INLINE_ROWS_MAX
 
 
 async def _parts(tables: Tables) -> AsyncIterator[pa.Table]:
-    """The same rows, split where a run is full. None is empty."""
+    """Yields the same rows, split where a run is full. No part is empty."""
     room = ROWS_MAX
     async for table in _each(tables):
         run.check_schema(table)

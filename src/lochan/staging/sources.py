@@ -1,7 +1,6 @@
-"""What a listing merges: rows sorted by path, from a run, inline changes or the base, behind one protocol.
+"""The sources of a listing: rows sorted by path, from a run, inline changes or the base, behind one protocol.
 
-A row is *live* if it is an entry and not a tombstone. Keys are the paths' UTF-8.
-"""
+A row is *live* if it is an entry and not a tombstone. Keys are the paths' UTF-8."""
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +18,9 @@ from lochan.staging.inline import Inline, InlinePiece, Placed
 from lochan.tree.rows import PathSpan
 
 RowNumbers = npt.NDArray[np.int64]
-_LOOKS_MAX = 3  # at a piece, before it is made into columns; 10,000 changes are looked through in 2 ms, made in 60
+_LOOKS_MAX = (
+    3  # look-ups in a piece before it is made into columns; searching 10,000 changes takes 2 ms, making columns 60
+)
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing, in a few dozen microseconds
 _BY_ROW_MAX = 12  # so many rows become entries one by one as quickly as all at once
 _NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
@@ -29,12 +30,12 @@ class ViewBase(Protocol):
     async def get(self, path: str) -> Entry | None: ...
 
     def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
-        """The entries whose path begins with `prefix` and is greater than `after`, in path order, as batches of
+        """Yields the entries whose path begins with `prefix` and is greater than `after`, in path order, as batches of
         ENTRY_SCHEMA, which are read one by one."""
 
 
 class EmptyBase:
-    """A branch without a commit."""
+    """The base of a branch without a commit."""
 
     async def get(self, path: str) -> Entry | None:
         return None
@@ -51,30 +52,31 @@ class RowSource(Protocol):
     def key(self, row: int) -> bytes: ...
 
     def seek(self, key: bytes, low: int) -> int:
-        """The first row from `low` on whose key is not below `key`."""
+        """Returns the first row from `low` on whose key is not below `key`."""
 
     def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
-        """Like that of `EntryRows`. It may find none; then the caller goes row by row."""
+        """Returns folders like `EntryRows.folders`. It may find none; then the caller goes row by row."""
 
     def is_live(self, row: int) -> bool: ...
 
     def live(self, start: int, stop: int, most: int) -> RowNumbers:
-        """The first live rows in the span, without reading each tombstone."""
+        """Returns the first live rows in the span, without reading each tombstone."""
 
     def keys(self, start: int, stop: int) -> pa.Array:
-        """The keys of all rows in the span, tombstones included."""
+        """Returns the keys of all rows in the span, tombstones included."""
 
     def keys_of(self, rows: RowNumbers) -> pa.Array: ...
 
     def entries(self, rows: RowNumbers) -> list[Entry]:
-        """REQUIRES: all of them live."""
+        """Returns the entries of these rows. REQUIRES: all of them are live."""
 
     def batch(self, rows: RowNumbers) -> pa.RecordBatch:
-        """The same as a batch of ENTRY_SCHEMA."""
+        """Returns the entries as a batch of ENTRY_SCHEMA."""
 
 
 class ColumnSource:
-    """Rows in Arrow, of a run or of a range. `live` are those that are no tombstones; None: all of them."""
+    """Rows in Arrow, of a run or of a range. `live` are the numbers of those that are no tombstones, or None for
+    all."""
 
     def __init__(self, rows: EntryRows, live: RowNumbers | None = None) -> None:
         self.count = rows.count
@@ -156,8 +158,8 @@ class InlineSource:
 
 
 def inline_sources(inline: Inline, within: PathSpan) -> list[RowSource]:
-    """Newest first; right within that span. Large pieces are made into columns once; the small ones on top are
-    merged."""
+    """Returns the sources of the changes within the span, newest first. Large pieces are made into columns once; the
+    small ones on top are merged."""
     large: Sequence[InlinePiece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
@@ -167,7 +169,8 @@ def inline_sources(inline: Inline, within: PathSpan) -> list[RowSource]:
 
 
 def _large_source(piece: InlinePiece, within: PathSpan) -> RowSource:
-    """One look at a few paths, as a command takes it, costs less than the columns."""
+    """Returns the source of a piece. A single look-up of a few paths, as by a command, costs less than making the
+    columns."""
     if piece.memo is None and within.low and piece.looks < _LOOKS_MAX:
         piece.looks += 1
         if piece.is_sorted:
@@ -179,14 +182,16 @@ def _large_source(piece: InlinePiece, within: PathSpan) -> RowSource:
 
 
 def sort_large(inline: Inline) -> None:
-    """For a process that forks: its children find paths without touching, and so copying, the memory of all others."""
+    """Sorts large pieces in a process that forks: its children then find paths without touching, and so copying, the
+    memory of all others."""
     for piece in inline.pieces:
         if len(piece) >= _PIECE_MIN:
             piece.keys  # noqa: B018
 
 
 def _columns(piece: InlinePiece) -> ColumnSource:
-    """Kept with the piece, which never changes and which every listing of the branch needs."""
+    """Returns the columns of a piece. They are kept with the piece, which never changes and which every listing of the
+    branch needs."""
     if not isinstance(piece.memo, ColumnSource):
         batch = as_batch(changes_table(change for _, change in piece.changes.values()))
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
@@ -195,7 +200,8 @@ def _columns(piece: InlinePiece) -> ColumnSource:
 
 
 def row_indices(rows: RowNumbers) -> pa.Array:
-    """For Arrow. Its own conversion imports numpy's masked arrays, to see whether this is one: 7 ms of a command."""
+    """Returns the numbers as an Arrow array. Arrow's own conversion imports numpy's masked arrays, to check whether
+    this is one: 7 ms of a command."""
     numbers = np.ascontiguousarray(rows, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
@@ -220,7 +226,7 @@ class SelectedRows(NamedTuple):
 
     @property
     def last_path(self) -> str:
-        """REQUIRES: at least one row."""
+        """The path of the last row. REQUIRES: there is at least one row."""
         return self.sources[int(self.owners[-1])].key(int(self.rows[-1])).decode()
 
     def entries(self) -> list[Entry]:
@@ -230,7 +236,7 @@ class SelectedRows(NamedTuple):
         return [next(each[owner]) for owner in self.owners.tolist()]
 
     def table(self) -> pa.Table:
-        """Rows of ENTRY_SCHEMA."""
+        """Returns the rows as a table of ENTRY_SCHEMA."""
         if not len(self.rows):
             return _NO_ROWS
         if len(self.sources) == 1:
@@ -247,7 +253,7 @@ NOTHING = SelectedRows((), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def join_parts(parts: Sequence[SelectedRows]) -> SelectedRows:
-    """One after the other."""
+    """Joins parts, one after the other."""
     if len(parts) == 1:
         return parts[0]
     sources: list[RowSource] = []

@@ -1,7 +1,6 @@
-"""What a reader of a branch sees: the staged layers over the base, newest wins, without tombstones.
+"""A reader's view of a branch: the staged layers over the base, newest wins, without tombstones.
 
-A view shows one moment: its layers and base never change.
-"""
+A view shows one moment: its layers and base never change."""
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator
@@ -58,15 +57,15 @@ class View:
         return await self._base.get(path)
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> ViewPage:
-        """A page of the entries under `prefix` and after `after`. With a delimiter, all paths that are equal up to the
-        next delimiter after the prefix become one common prefix, and are skipped without reading them. An `after` that
-        is a common prefix stands for everything under it."""
+        """Returns a page of the entries under `prefix` and after `after`. With a delimiter, all paths that are equal up
+        to the next delimiter after the prefix become one common prefix, and are skipped without reading them. An
+        `after` that is a common prefix stands for everything under it."""
         return ViewPage([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
 
     async def list_columns(
         self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000
     ) -> ColumnPage:
-        """Like `list`, with the entries as a table."""
+        """Returns a page like `list`, with the entries as a table."""
         if limit <= 0:
             return ColumnPage(ENTRY_SCHEMA.empty_table(), [], None)
         return (await self._found(prefix, after, delimiter, limit)).columns()
@@ -88,7 +87,8 @@ class View:
                 await cursor.close()
 
     async def changes(self, prefix: str = "") -> pa.Table:
-        """All staged changes under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest wins."""
+        """Returns all staged changes under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest
+        wins."""
         within = span(prefix)
         lone = self._layers[0] if len(self._layers) == 1 and self._above is None else None
         if isinstance(lone, RunRef) and _touches(lone, within):  # as it is: pieces would have to be joined again
@@ -99,8 +99,8 @@ class View:
         return pa.concat_tables(pieces) if pieces else empty()
 
     async def scan_changes(self, prefix: str = "") -> AsyncIterator[pa.Table]:
-        """The same in consecutive tables in path order, none of them empty. A run is opened when its paths come and
-        released after them, so runs side by side are never in memory together."""
+        """Yields the staged changes in consecutive tables in path order, none of them empty. A run is opened when its
+        paths come and released after them, so runs side by side are never in memory together."""
         within, pile = span(prefix), Pile()
         if self._above is not None:
             pile.add(-1, EntryRows(as_batch(await _puts(self._above, prefix))))
@@ -138,7 +138,7 @@ class View:
         return pile.cut()
 
     async def paths_staged(self, paths: pa.StringArray) -> pa.StringArray:
-        """The paths that some layer has, as an entry or as a tombstone (rule S5), in order."""
+        """Returns the paths that some layer has, as an entry or as a tombstone (rule S5), in order."""
         paths = paths if ascends(paths) else paths.unique().sort()
         if not len(paths):
             return paths
@@ -150,7 +150,7 @@ class View:
         return paths.filter(pa.array(hidden_keys(paths, spans, self.cost)))
 
     async def _sources(self, layers: Stack, within: PathSpan, paths: pa.StringArray | None = None) -> Sources:
-        """Newest first. With `paths`, only runs that may hold one of them."""
+        """Returns the sources, newest first. With `paths`, only runs that may hold one of them are opened."""
         opened = await self._opened(layers, within, paths)
         sources: Sources = []
         for layer in layers:
@@ -180,20 +180,20 @@ def _is_common_prefix(text: str, prefix: str, delimiter: str) -> bool:
 
 
 def _is_aside(runs: Waiting) -> bool:
-    """Whether the first of them, in the order of their first paths, is large and overlaps no other: nothing of it is
-    hidden, and it can pass as it is."""
+    """Returns whether the first run, in the order of their first paths, is large and overlaps no other: then none of it
+    is hidden, and it can be passed on as it is."""
     first = runs[0][1]
     return first.count > _PASSED_ROWS_MIN and (len(runs) == 1 or first.max_path < runs[1][1].min_path)
 
 
 def _runs_needed(runs: Waiting, rows: int) -> int:
-    """How many of the first runs have so many rows together; at least one."""
+    """Returns how many of the first runs have so many rows together; at least one."""
     sums = list(accumulate(run.count for _, run in runs))
     return min(bisect_left(sums, rows) + 1, len(runs))
 
 
 def _below(runs: Waiting, cut: bytes) -> int:
-    """How many of them, in the order of their first paths, begin below the cut."""
+    """Returns how many runs, in the order of their first paths, begin below the cut."""
     return bisect_left(runs, cut, key=lambda run: encode_path(run[1].min_path))
 
 
