@@ -23,7 +23,7 @@ Load = Callable[[RangeRef], Awaitable[EntryRows]]
 
 
 def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
-    """All ranges of the trees, in path order, in the smallest groups that do not overlap."""
+    """Yields all ranges of the trees, in path order, in the smallest groups that do not overlap."""
     at = [0] * len(trees)
     while True:
         starts = [tree[index].min_path for tree, index in zip(trees, at, strict=True) if index < len(tree)]
@@ -41,7 +41,7 @@ def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
 
 
 def common_base(segment: Segment) -> bool:
-    """Whether each tree has one range here, and all of these are patches of one range, or that range itself."""
+    """Returns whether each tree has one range here, and all of these are patches of one range, or that range itself."""
     return all(len(side) == 1 for side in segment) and len({(side[0].base or side[0]).file for side in segment}) == 1
 
 
@@ -62,7 +62,7 @@ class AlignedPart(NamedTuple):
     start: int  # the first is this row of the range
 
     def cut(self, path: bytes) -> "tuple[AlignedPart, AlignedPart]":
-        """The rows below the path, and the others."""
+        """Returns the rows below the path, and the others."""
         paths = self.rows.column("path")
         row = bisect_left(range(len(paths)), path, key=lambda row: paths[row].as_py().encode())
         return AlignedPart(self.rows.slice(0, row), self.start), AlignedPart(self.rows.slice(row), self.start + row)
@@ -71,9 +71,9 @@ class AlignedPart(NamedTuple):
 async def windows(
     load: Load, sides: Sequence[Sequence[RangeRef]], width: int
 ) -> AsyncGenerator[tuple[bytes, tuple[AlignedPart, ...]], None]:
-    """The rows of all sides, in path order, cut at the same paths, with the path up to which they go. A window ends
-    wherever a range of any side does. At most about one range of each side is held, besides those that are prefetched.
-    """
+    """Yields the rows of all sides, in path order, cut at the same paths, with the path up to which they go. A window
+    ends wherever a range of any side does. At most about one range of each side is held, besides those that are
+    prefetched."""
     streams = [_Side(load, side, width) for side in sides]
     try:
         while any(stream.left for stream in streams):
@@ -104,7 +104,7 @@ class _Side:
         await self._loaded.aclose()
 
     async def take(self, high: bytes) -> AlignedPart:
-        """The rows up to `high`, which is not beyond the end of this range."""
+        """Returns the rows up to `high`, which is not beyond the end of this range."""
         if not self.left or (self._rows is None and encode_path(self._refs[self._at].min_path) > high):
             return AlignedPart(NO_ENTRIES, 0)
         if self._rows is None:

@@ -38,7 +38,7 @@ class RangeCut:
     most: int
 
     def first(self, paths: pa.StringArray) -> int:
-        """The first row whose path's hash is divisible by `modulus`; -1: none."""
+        """Returns the first row whose path's hash is divisible by `modulus`, or -1 if there is none."""
         for low in range(0, len(paths), _HASHED_AT_ONCE):
             hashes = bloom.hash_all(_alone(paths[low : low + _HASHED_AT_ONCE]))
             found = np.flatnonzero(hashes % np.uint64(self.modulus) == 0)
@@ -47,22 +47,23 @@ class RangeCut:
         return -1
 
     def first_of(self, paths: pa.StringArray, rows: npt.NDArray[np.int64]) -> int:
-        """The same, if only these rows can have one."""
+        """Returns the first such row among these rows, or -1."""
         found = self.first(paths.take(pa.array(rows)))
         return -1 if found < 0 else int(rows[found])
 
     def untested(self, row: int) -> int:
-        """How many rows of a range, from that row on, could not end it because it was too short, whatever their
+        """Returns how many rows of a range, from that row on, could not end it because it was too short, whatever their
         hash."""
         return max(0, self.least - 1 - row)
 
     def closes(self, path: str, count: int) -> bool:
-        """Whether a range of `count` entries ends after `path` by the rule, and not only because the tree does."""
+        """Returns whether a range of `count` entries ends after `path` by the rule, and not only because the tree
+        does."""
         return count == self.most or (count >= self.least and bloom.hash_one(path) % self.modulus == 0)
 
 
 def _alone(paths: pa.StringArray) -> pa.StringArray:
-    """The same, without the texts before the first: the array may be a slice of a very long one."""
+    """Returns the same paths, without the texts before the first: the array may be a slice of a very long one."""
     if not len(paths):
         return paths
     _, offsets, data = paths.buffers()
@@ -87,11 +88,11 @@ Load = Callable[[RangeRef], Awaitable[EntryRows]]
 Name = Callable[[pa.Table], Awaitable[RangeRef]]
 Write = Callable[[pa.Table, Awaitable[RangeRef]], Awaitable[None]]
 
-_AT_ONCE = 2_000  # hashing so many paths is quicker than using a thread
+_AT_ONCE = 2_000  # hashing fewer paths is quicker than using a thread
 
 
 class Assembler:
-    """`width` ranges are written in parallel."""
+    """Puts a tree together. `width` ranges are written in parallel."""
 
     def __init__(self, cut: RangeCut, load: Load, name: Name, write: Write, threads: Threads, width: int) -> None:
         self.cut = cut
@@ -117,11 +118,11 @@ class Assembler:
 
     @property
     def is_at_cut(self) -> bool:
-        """Whether the next range begins where it is added."""
+        """Whether the next range begins at the point where it is added."""
         return not self._tail and self._unclosed is None
 
     async def add_new(self, ref: RangeRef, write: Callable[[], Awaitable[None]]) -> None:
-        """A range that has a name, but no file yet. REQUIRES: `is_at_cut`."""
+        """Adds a range that has a name, but no file yet. REQUIRES: `is_at_cut`."""
         self._done.append(ref)
         loop = running_loop() if self._width > 1 else None
         closed = self.cut.closes(ref.max_path, ref.count)
@@ -135,7 +136,7 @@ class Assembler:
             self._unclosed = ref
 
     async def add_part(self, batch: pa.RecordBatch, start: int) -> None:
-        """Rows of a range, from its row `start` on."""
+        """Adds rows of a range, from its row `start` on."""
         await self.add_rows(part_of_range(batch, self.cut.untested(start)))
 
     async def add_rows(self, rows: Stretch) -> None:
@@ -149,7 +150,7 @@ class Assembler:
             await self._emit(end)
 
     async def finish(self) -> tuple[RangeRef, ...]:
-        """All ranges. Some may still be written to the store: see `written`."""
+        """Returns all ranges. Some may still be written to the store: see `written`."""
         if self._tail:
             await self._emit(self._tail_count)
         return tuple([done if isinstance(done, RangeRef) else await done for done in self._done])
@@ -176,7 +177,7 @@ class Assembler:
         return self._end()
 
     def _end(self) -> int:
-        """How many rows of the tail the next range takes; 0: not known without more rows."""
+        """Returns how many rows of the tail the next range takes, or 0 if that is unknown without more rows."""
         for window in self._unsearched():
             found = window.first(self.cut)
             if found >= 0:
@@ -240,7 +241,7 @@ class _Window(NamedTuple):
         return self.high - self.low if self.ends is None else len(self.ends)
 
     def first(self, cut: RangeCut) -> int:
-        """The first row of the tail that ends it; -1: none of these."""
+        """Returns the number of the first row of the tail that ends the range, or -1 if none of these does."""
         if self.ends is not None:
             found, start = cut.first_of(self.paths, self.ends), self.at
         else:

@@ -42,7 +42,7 @@ class ArrowCache:
         self._added = bytes_max  # so that the first addition counts what is there
 
     def open(self, name: str) -> pa.RecordBatch | None:
-        """The batch, mapped. None: there is no copy that can be trusted. A bad one is removed."""
+        """Returns the batch, mapped, or None if there is no copy that can be trusted. A bad one is removed."""
         file = self._file(name)
         try:
             self._touch(file, os.stat(file).st_mtime)
@@ -66,8 +66,8 @@ class ArrowCache:
         return pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
 
     def keep(self, name: str, batch: pa.RecordBatch) -> None:
-        """Without room or permission there is no copy, and no error. The batch is summed while it is written: a second
-        copy of a million entries in memory would be 300 MB."""
+        """Writes a copy. Without room or permission there is no copy, and no error. The batch is summed while it is
+        written: a second copy of a million entries in memory would be 300 MB."""
         if batch.nbytes > self._bytes_max // 2:
             return
 
@@ -125,7 +125,7 @@ class ArrowCache:
         return True
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
-        """Last use, size and name of every file, including half-written ones of dead processes."""
+        """Yields the last use, size and name of every file, including half-written ones of dead processes."""
         with suppress(OSError), os.scandir(self._folder) as folders:
             for folder in folders:
                 with suppress(OSError), os.scandir(folder.path) as entries:
@@ -151,12 +151,13 @@ class ArrowCache:
 
 
 def _trailer(name: str, content: int) -> bytes:
-    """`content` is the sum so far. The name is summed too, so that an exchange of two files is detected."""
+    """Returns the trailer. `content` is the sum so far. The name is summed too, so that an exchange of two files is
+    detected."""
     return _TRAILER.pack(_MAGIC, crc32(name.encode(), content))
 
 
 class _Summed:
-    """A file as Arrow writes it, buffer by buffer."""
+    """A file for Arrow to write to, buffer by buffer."""
 
     closed = False
 

@@ -66,7 +66,7 @@ class DiffCounts:
 async def diff(
     trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = ""
 ) -> AsyncGenerator[pa.Table, None]:
-    """Tables of DIFF_SCHEMA, in path order, lazily. None is empty."""
+    """Yields tables of DIFF_SCHEMA, in path order. It is lazy, and no table is empty."""
     within = span(prefix, after)
     async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
         async for window in found:
@@ -76,7 +76,8 @@ async def diff(
 
 
 async def diff_sizes(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> AsyncGenerator[pa.Table, None]:
-    """Like `diff`, with the sizes of the entries alone: path, kind, left and right, null where there is none."""
+    """Yields differences like `diff`, with the sizes of the entries alone: path, kind, left and right, null if there is
+    no entry."""
     within = span(prefix)
     async with aclosing(_windows(trees, _differing(left, right, within), within, IDENTITY)) as found:
         async for window in found:
@@ -86,8 +87,8 @@ async def diff_sizes(trees: Trees, left: Tree, right: Tree, prefix: str = "") ->
 
 
 async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> DiffCounts:
-    """Opens only ranges that overlap with others. For ranges that were added or removed as a whole, the metarange has
-    the counts."""
+    """Counts the differences. Opens only ranges that overlap with others. For ranges that were added or removed as a
+    whole, the metarange has the counts."""
     counts = DiffCounts()
     within = span(prefix)
     unsettled = []
@@ -105,8 +106,8 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Diff
 async def roll_up(
     trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str, depth: int = 1
 ) -> dict[str, DiffCounts]:
-    """The counts of each common prefix, up to and including the next delimiter (or the one at that depth), and of each
-    path without one."""
+    """Returns the counts of each common prefix, up to and including the next delimiter (or the one at that depth), and
+    of each path without one."""
     totals: dict[str, DiffCounts] = {}
     async for table in diff(trees, left, right, prefix):
         sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
@@ -117,7 +118,7 @@ async def roll_up(
 
 
 def roll_up_table(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
-    """The same for rows with path, kind, and the sizes on the left and on the right."""
+    """Returns the counts, like `roll_up`, for rows with path, kind, and the sizes on the left and on the right."""
     if not delimiter or not 1 <= depth <= _DEPTH_MAX:
         raise Invalid(f"a diff is rolled up by a delimiter, at a depth from 1 to {_DEPTH_MAX}")
     import polars as pl
@@ -137,21 +138,21 @@ def roll_up_table(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) 
 
 
 def count_rows(table: pa.Table) -> DiffCounts:
-    """The counts of all such rows together."""
+    """Returns the counts of all such rows together."""
     added, removed, changed = (pc.sum(pc.equal(table["kind"], kind)).as_py() or 0 for kind in (ADDED, REMOVED, CHANGED))
     come, gone = (pc.sum(table[side]).as_py() or 0 for side in ("right", "left"))
     return DiffCounts(added, removed, changed, come, gone)
 
 
 def differences_of(table: pa.Table) -> list[Difference]:
-    """A value for each row of DIFF_SCHEMA. For a page, not for many rows."""
+    """Returns a value for each row of DIFF_SCHEMA. It is for a page, not for many rows."""
     paths, kinds = table["path"].to_pylist(), table["kind"].to_pylist()
     left, right = (side_entries(table, side) for side in ("left", "right"))
     return [Difference(*row) for row in zip(paths, kinds, left, right, strict=True)]
 
 
 def side_entries(table: pa.Table, side: str) -> list[Entry | None]:
-    """The entries in one of the struct columns, with the paths they are at."""
+    """Returns the entries in one of the struct columns, with the paths they are at."""
     there = pc.is_valid(table[side])
     rows = table.filter(there)
     columns = [rows["path"], *(pc.struct_field(rows[side], field.name) for field in SIDE)]
@@ -160,7 +161,7 @@ def side_entries(table: pa.Table, side: str) -> list[Entry | None]:
 
 
 def side_column(batch: pa.RecordBatch, rows: Indices) -> pa.StructArray:
-    """The entries of these rows as structs; null for row -1."""
+    """Returns the entries of these rows as structs, null for row -1."""
     if not batch.num_rows:
         return pa.nulls(len(rows), SIDE)
     picked = batch.select([field.name for field in SIDE]).take(pa.array(np.maximum(rows, 0)))
@@ -190,7 +191,7 @@ class _Window(NamedTuple):
 async def _windows(
     trees: Trees, differing: Iterable[Segment], within: PathSpan, names: Sequence[str] = ENTRY_SCHEMA.names
 ) -> AsyncGenerator[_Window, None]:
-    """With these columns at least."""
+    """Yields the parts of both trees that may differ, with these columns at least."""
     for together, group in groupby(differing, common_base):
         both = list(group)
         if together:

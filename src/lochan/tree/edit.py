@@ -1,11 +1,11 @@
 """Applies changes to the ranges of a tree as they come, without holding all of them.
 
     ranges    ├────a────┤├────b────┤├────c────┤      a range without a change is passed on unopened, one with changes
-    changes        · ··· · │ ·  ·                    is opened once; what comes in two pieces is put into its two parts
+    changes        · ··· · │ ·  ·                    is opened once; changes of two pieces are applied to its two parts
 
 No row of a range is passed on before something in it has changed: until then the range may be used as it is. A range
-with few changes becomes a patch, if all of them are known by then: the last ones of a piece wait for the next piece.
-"""
+with few changes becomes a patch, if all of them are known by then: the last changes of a piece wait for the next
+piece."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
@@ -67,7 +67,7 @@ class Edit:
             await self._into.add_rows(Stretch(as_batch(entries_of_changes(changes.slice(behind)))))
 
     async def finish(self) -> None:
-        """No more changes come."""
+        """Applies the rest, when no more changes come."""
         if self._held is not None:
             ((ref, low, high),) = by_range(self._held["path"], self._ranges[self._done :])
             await self._carry_out([_Step(ref, self._held.slice(low, high - low), True)])
@@ -124,7 +124,7 @@ class Edit:
         self._done += 1
 
     async def _pass_ranges(self, stop: int) -> None:
-        """All ranges up to this one are finished: no more changes belong to them."""
+        """Finishes all ranges up to this one: no more changes belong to them."""
         if self._within is not None and self._done < stop:
             await self._leave(self._within)
         for ref in self._ranges[self._done : stop]:
@@ -151,7 +151,7 @@ class _Within:
         self.changed = False
 
     def left(self, stop: int) -> pa.RecordBatch:
-        """The rows up to there that were not passed on."""
+        """Returns the rows up to `stop` that were not passed on."""
         return self.rows.batch.slice(self.passed, stop - self.passed)
 
 
@@ -168,7 +168,7 @@ class Patcher:
         self._known = known
 
     async def patched(self, ref: RangeRef, changes: pa.RecordBatch, *, restate: bool) -> PatchedRange | int | None:
-        """As `patches.patched`."""
+        """Makes a patch; returns the same as `patches.patch_range`."""
         parts = await self.files.parts(ref)
         make = partial(patch_range, restate=restate)
         return await self.files.run(make, parts, changes, self._cut, self._mint, self.limits)
@@ -203,7 +203,7 @@ class _Result(NamedTuple):
 
 
 def entries_of_changes(changes: pa.Table) -> pa.Table:
-    """Without tombstones."""
+    """Returns the entries of the changes, without tombstones."""
     if pc.any(changes["deleted"]).as_py():
         changes = changes.filter(pc.invert(changes["deleted"]))
     return changes.select(ENTRY_SCHEMA.names)

@@ -1,11 +1,10 @@
 """Three-way merge of trees, by path and content.
 
-    base ─┬─ ours      what theirs changed since base is applied to ours
+    base ─┬─ ours      the changes of theirs since base are applied to ours
           └─ theirs    if both changed a path differently, it is a conflict: a strategy decides, or the user
 
 Whole ranges come first: where one side left a span as it was in base, the other side's ranges are used by reference,
-and nothing is opened. Rows are compared only where both sides changed something in the same span.
-"""
+and nothing is opened. Rows are compared only where both sides changed something in the same span."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -65,7 +64,8 @@ _NO_CONFLICTS = pa.RecordBatch.from_arrays(
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What a merge does about conflicts: the longest of `prefixes` that matches a path decides, or else `otherwise`.
+    """How a merge decides conflicts: by the longest of `prefixes` that matches a path, or else by `otherwise`.
+
     The source is theirs, the destination ours. With "default" the user decides, and with "base-wins" neither side's
     change is applied."""
 
@@ -103,7 +103,7 @@ class MergeConflict(NamedTuple):
 async def merge(
     trees: Trees, base: Tree, ours: Tree, theirs: Tree, *, mint: int, strategy: Strategy = ASKING
 ) -> MergeResult:
-    """`ours` with what `theirs` changed since `base`. If both made the same change, our entry stays with its
+    """Merges the changes of `theirs` since `base` into `ours`. If both made the same change, our entry stays with its
     address."""
     settled = _one_sided(base, ours, theirs)
     if settled is not None:
@@ -134,7 +134,7 @@ async def conflicts(
     prefix: str = "",
     after: str = "",
 ) -> AsyncIterator[pa.Table]:
-    """Tables of CONFLICT_SCHEMA, in path order, lazily. None is empty."""
+    """Yields tables of CONFLICT_SCHEMA, in path order. It is lazy, and no table is empty."""
     if _one_sided(base, ours, theirs) is not None:
         return
     within = span(prefix, after)
@@ -147,7 +147,7 @@ async def conflicts(
 
 
 def conflicts_of(table: pa.Table) -> list[MergeConflict]:
-    """A value for each row of CONFLICT_SCHEMA. For a page, not for many rows."""
+    """Returns a value for each row of CONFLICT_SCHEMA. It is for a page, not for many rows."""
     sides = (side_entries(table, side) for side in ("base", "ours", "theirs"))
     return [MergeConflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
 
@@ -161,7 +161,7 @@ class _Mixed(NamedTuple):
 async def _steps(
     trees: Trees, plan: Iterable[Segment], strategy: Strategy, patcher: Patcher | None = None
 ) -> AsyncIterator[tuple[RangeRef, ...] | _Mixed]:
-    """In path order: whole ranges to use, and rows where the ranges do not decide."""
+    """Yields in path order whole ranges to use, and rows where the ranges do not decide."""
     for together, group in groupby(plan, partial(_is_of_patches, patcher)):
         if not together:
             async with aclosing(_merge_windows(trees, list(group), strategy)) as steps:
@@ -189,7 +189,8 @@ def _is_of_patches(patcher: Patcher | None, segment: Segment) -> bool:
 async def _mixed_patches(
     trees: Trees, patcher: Patcher, strategy: Strategy, segment: Segment
 ) -> tuple[RangeRef, ...] | _Mixed | None:
-    """Patches of one range differ only at the paths that they have. None: the result has to be written as a whole."""
+    """Merges patches of one range, which differ only at the paths that they have. Returns None if the result has to be
+    written as a whole."""
     parts = [await trees.ranges.parts(side[0]) for side in segment]
     paths = changed_paths(*parts)
     base, ours, theirs = [await trees.threads.run(rows_at, each, paths) for each in parts]
@@ -225,7 +226,8 @@ async def _merge_windows(
 
 
 async def _mix_parts(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
-    """In path order. A large window is mixed as two halves in parallel, because nothing else can be done meanwhile."""
+    """Merges a window, and returns the parts in path order. A large window is mixed as two halves in parallel, because
+    nothing else can be done meanwhile."""
 
     def mix(base: AlignedPart, ours: AlignedPart, theirs: AlignedPart) -> Awaitable[_Mixed]:
         untested = trees.cut.untested(ours.start)
@@ -258,7 +260,7 @@ def _one_sided(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
 
 
 def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
-    """The ranges of the result, if that is clear without opening any."""
+    """Returns the ranges of the result if it is clear without opening any, else None."""
     base, ours, theirs = segment
     if ids(theirs) in (ids(base), ids(ours)):
         return ours
@@ -275,7 +277,7 @@ def _mix(
 
 
 class _Decided(NamedTuple):
-    """What becomes of our rows: some go, and new ones come in front of others."""
+    """The changes of our rows: some are removed, and new ones come in front of others."""
 
     conflicts: pa.RecordBatch
     gone: Indices
@@ -303,7 +305,7 @@ def _decide(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, 
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
-    """Whether both rows are absent, or both exist with the same content."""
+    """Returns whether both rows are absent, or both exist with the same content."""
     same = (here < 0) & (there < 0)
     both = np.flatnonzero((here >= 0) & (there >= 0))
     same[both] = same_pairs(left, here[both], right, there[both])

@@ -54,7 +54,7 @@ class PatchedRange(NamedTuple):
     restated: int = 0
 
     def stretches(self, cut: RangeCut) -> list[Stretch]:
-        """Its rows, for a tree that is cut elsewhere."""
+        """Returns its rows, for a tree that is cut elsewhere."""
         return splice_rows(*self.splice, untested=cut.untested(0))
 
 
@@ -68,7 +68,7 @@ def full(ref: RangeRef) -> RangeRef:
 
 
 def fits(ref: RangeRef, changes: int, limits: PatchLimits) -> bool:
-    """Whether so many changes may become a patch. If not, nothing need be opened to know it."""
+    """Returns whether so many changes may become a patch. Nothing is opened for the answer."""
     base = full(ref)
     return limits.fit(changes, base.count) and ref.keys is None and base.keys is None
 
@@ -76,8 +76,9 @@ def fits(ref: RangeRef, changes: int, limits: PatchLimits) -> bool:
 def patch_range(
     parts: RangeParts, changes: pa.RecordBatch, cut: RangeCut, mint: int, limits: PatchLimits, *, restate: bool
 ) -> PatchedRange | int | None:
-    """The range with all of its changes (RUN_SCHEMA). A number: nothing changes, and so many entries were there
-    already. None: it has to be written as a whole, because too much has changed, or because it may end elsewhere."""
+    """Returns the range with all of its changes (RUN_SCHEMA). Returns a number if nothing changes: that of entries that
+    were there already. Returns None if the range has to be written as a whole, because too much has changed, or because
+    it may end elsewhere."""
     effective, restated = _effective(parts, changes, restate=restate)
     if not effective.num_rows:
         return restated
@@ -93,7 +94,7 @@ def patch_range(
 
 
 def whole(parts: RangeParts, ref: RangeRef, what: str) -> pa.RecordBatch:
-    """All rows of the range, checked against its name. Raises Corrupt."""
+    """Returns all rows of the range, checked against its name. Raises Corrupt."""
     if parts.patch is None:
         return parts.rows.batch
     at, found = locate(parts.rows.batch.column("path"), parts.patch.column("path"))
@@ -104,7 +105,7 @@ def whole(parts: RangeParts, ref: RangeRef, what: str) -> pa.RecordBatch:
 
 
 def changed_paths(*sides: RangeParts) -> pa.StringArray:
-    """The paths at which ranges of the same base may differ, in order."""
+    """Returns the paths at which ranges of the same base may differ, in order."""
     paths = [side.patch.column("path") for side in sides if side.patch is not None]
     if len(paths) == 1:
         return paths[0]
@@ -119,14 +120,14 @@ class RowsAt(NamedTuple):
 
 
 def rows_at(parts: RangeParts, paths: pa.StringArray) -> pa.RecordBatch:
-    """The entries that the range has at these paths, in their order. REQUIRES: they ascend."""
+    """Returns the entries that the range has at these paths, in their order. REQUIRES: they ascend."""
     [found] = rows_of_sides([parts], paths, ENTRY_SCHEMA.names)
     return take_rows(found.batch, found.rows[found.rows >= 0])
 
 
 def rows_of_sides(sides: Sequence[RangeParts], paths: pa.StringArray, names: Sequence[str]) -> list[RowsAt]:
-    """These columns of the entries that each of the ranges has at these paths. The base, which they have in common, is
-    searched once. REQUIRES: the paths ascend."""
+    """Returns these columns of the entries that each of the ranges has at these paths. The base, which they have in
+    common, is searched once. REQUIRES: the paths ascend."""
     at, found = locate(sides[0].rows.batch.column("path"), paths)
     return [_rows_of_side(side, paths, at, found, names) for side in sides]
 
@@ -149,7 +150,7 @@ def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: M
 
 
 def as_changes(gone: pa.StringArray, new: pa.RecordBatch) -> pa.RecordBatch:
-    """Changes that delete these paths, unless there is a new entry, and put the new ones."""
+    """Returns changes that delete these paths, unless there is a new entry, and put the new ones."""
     puts = new.append_column(RUN_SCHEMA.field("deleted"), pa.array(np.zeros(new.num_rows, np.bool_)))
     left = gone.filter(pc.invert(pc.is_in(gone, value_set=new.column("path"))))
     tombstones = as_batch(changes_table(Tombstone(path) for path in left.to_pylist()))
@@ -158,7 +159,7 @@ def as_changes(gone: pa.StringArray, new: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _effective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> EffectiveChanges:
-    """Without those that change nothing."""
+    """Returns the changes without those that change nothing."""
     paths = changes.column("path")
     now = rows_at(parts, paths)
     at, found = locate(now.column("path"), paths)
@@ -172,14 +173,14 @@ def _effective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> 
 
 
 def _newest(patch: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch:
-    """Both, the change where there are two of a path."""
+    """Merges a patch and changes; where both have a path, the change wins."""
     _, over = locate(changes.column("path"), patch.column("path"))
     both = concat([take_rows(patch, np.flatnonzero(~over)), changes])
     return both.take(pc.sort_indices(both.column("path")))
 
 
 def _minimal(base: pa.RecordBatch, patch: pa.RecordBatch) -> tuple[pa.RecordBatch, Indices, Mask]:
-    """Without tombstones of what the base does not have, and where each path is in the base."""
+    """Returns the patch without tombstones of paths that the base does not have, and where each path is in the base."""
     at, found = locate(base.column("path"), patch.column("path"))
     kept = np.flatnonzero(found | ~_mask(patch.column("deleted")))
     return take_rows(patch, kept), at[kept], found[kept]
@@ -191,8 +192,9 @@ def _splice(base: pa.RecordBatch, patch: pa.RecordBatch, at: Indices, found: Mas
 
 
 def _ends_alike(base: pa.RecordBatch, patch: pa.RecordBatch, at: Indices, found: Mask, cut: RangeCut) -> bool:
-    """Whether the range, if it begins where its base begins, ends where that ends, and nowhere before. The maker of the
-    base has tested all paths but those too near to its beginning: new ones and those that move are tested here."""
+    """Returns whether the range, if it begins where its base begins, ends where that ends, and nowhere before. The
+    maker of the base has tested all paths but those too near to its beginning: new ones and those that move are tested
+    here."""
     deleted = _mask(patch.column("deleted"))
     removed, rows = at[deleted], np.flatnonzero(~found)
     inserted = at[rows]

@@ -3,12 +3,11 @@
 `load` returns what was written, or raises. A fetched range is checked against its name. If that fails it is fetched
 again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
 
-The local copy of a range that was just written is made of the rows in memory, behind the answer, because nobody who
-waits for a commit needs it. A caller that needs a copy that is being made waits for it.
+The local copy of a range that was just written is made of the rows in memory, in the background, because a commit does
+not wait for it. A caller that needs a copy that is being made waits for it.
 
     written ──> waiting ──> being made ──> on the disk       one at a time, and none while a tree is put together,
-                   └──────────^  somebody asks for it        unless more of them wait than may be held
-"""
+                   └──────────^  a caller needs it           unless more of them wait than may be held"""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -68,7 +67,7 @@ class Ranges:
         self._loading: dict[str, Any] = {}
 
     async def load(self, ref: RangeRef) -> EntryRows:
-        """For reading a few rows: the range stays open."""
+        """Loads a range to read a few rows: it stays open."""
         self._tell("open", ref)
         held = self._mapped.get(ref.file)
         if held is not None:
@@ -77,20 +76,20 @@ class Ranges:
         return rows if self._heap.get(self._path(ref.file)) is rows else self._mapped.put(ref.file, rows, 1)
 
     def at_hand(self, ref: RangeRef) -> EntryRows | None:
-        """The range, if it is open already."""
+        """Returns the range if it is open already, else None."""
         held = self._mapped.get(ref.file) or self._heap.get(self._path(ref.file))
         if held is not None:
             self._tell("open", ref)
         return held
 
     async def load_all(self, ref: RangeRef) -> EntryRows:
-        """For reading all rows once. The range is not kept open; otherwise everything that was ever compared would stay
-        mapped."""
+        """Loads a range to read all rows once. It is not kept open; otherwise everything that was ever compared would
+        stay mapped."""
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
 
     async def parts(self, ref: RangeRef) -> RangeParts:
-        """The range as it is stored: where it is a patch, its rows are not put together."""
+        """Returns the range as it is stored: the rows of a patch are not put together with those of its base."""
         self._tell("open", ref)
         if ref.base is None:
             return RangeParts(ref, self._mapped.get(ref.file) or await self._rows(ref), None)
@@ -104,8 +103,8 @@ class Ranges:
         return RangeParts(base, rows, patch)
 
     async def name(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
-        """The range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least one
-        entry; paths ascend; the names in each map ascend."""
+        """Returns the range of `known` with this content, or a new one, whatever other files exist. REQUIRES: at least
+        one entry; paths ascend; the names in each map ascend."""
         if entries.nbytes <= _SMALL_BYTES_MAX:
             return _refer(entries, mint, known)
         return await self._threads.run(_refer, entries, mint, known)
@@ -140,7 +139,7 @@ class Ranges:
         self._patches.put(self._path(made.ref.file), made.changes, made.changes.nbytes)
 
     def alone(self) -> AbstractContextManager[None]:
-        """Within the context, no copies are made that nobody asks for."""
+        """Returns a context in which copies are made only if a caller waits for them."""
         return nullcontext() if self._copies is None else self._copies.held_back()
 
     async def settled(self) -> None:
@@ -149,7 +148,7 @@ class Ranges:
             await self._copies.settled()
 
     async def _rows(self, ref: RangeRef) -> EntryRows:
-        """Concurrent callers share one fetch."""
+        """Returns the rows of a range. Concurrent callers share one fetch."""
         held = self._heap.get(self._path(ref.file))
         loop = running_loop()
         if held is not None or loop is None:
@@ -165,10 +164,11 @@ class Ranges:
     def _loaded(self, file: str, task: Any) -> None:
         del self._loading[file]
         if not task.cancelled():
-            task.exception()  # retrieved, even if everybody who waited was cancelled
+            task.exception()  # retrieved, even if all waiting callers were cancelled
 
     async def _fetch(self, ref: RangeRef) -> EntryRows:
-        """Mapped, so that the kernel manages the memory; or in our memory, if there is no room on the disk."""
+        """Returns the rows mapped, so that the kernel manages the memory; or in our memory, if there is no room on the
+        disk."""
         cache = self._cache
         if self._copies is not None:
             await self._copies.made(ref.file)
@@ -261,7 +261,7 @@ class Copies:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Within the context, other work has the processors to itself."""
+        """Leaves the processors to other work within the context."""
         self._held_back += 1
         try:
             yield

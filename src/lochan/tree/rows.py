@@ -24,17 +24,17 @@ class PathSpan(NamedTuple):
 
 
 def encode_path(text: str) -> bytes:
-    """Invalid Unicode is no prefix of any path, and no error."""
+    """Encodes a text. Invalid Unicode is no prefix of any path, and no error."""
     return text.encode(errors="surrogatepass")
 
 
 def behind(prefix: bytes) -> bytes:
-    """The lowest bytes above everything that begins with `prefix`."""
+    """Returns the lowest bytes above everything that begins with `prefix`."""
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else NO_END
 
 
 def span(prefix: str, after: str = "") -> PathSpan:
-    """The paths that begin with `prefix` and are greater than `after`."""
+    """Returns the span of the paths that begin with `prefix` and are greater than `after`."""
     low, high = encode_path(prefix), behind(encode_path(prefix))
     return PathSpan(max(low, encode_path(after) + b"\0") if after else low, high)
 
@@ -61,7 +61,8 @@ class Stretch(NamedTuple):
 
 
 def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
-    """For each wanted path: the first row whose path is not below it, and whether the paths are equal. Both ascend."""
+    """Returns, for each wanted path, the first row whose path is not below it, and whether the paths are equal. Both
+    ascend."""
     if not len(paths) or not len(wanted):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     if len(wanted) == len(paths) and wanted.equals(paths):  # two versions of a range with the same objects
@@ -86,8 +87,8 @@ def _search(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mas
 
 
 def _bisect(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, behind: bool = False) -> Indices:
-    """For each wanted path, the first row whose path is not below it; `behind`: whose path is above it. Halves the rows
-    in question of all of them at once. REQUIRES: at least one row."""
+    """Returns, for each wanted path, the first row whose path is not below it, or with `behind` above it. Halves the
+    rows in question of all of them at once. REQUIRES: at least one row."""
     compare = pc.less_equal if behind else pc.less
     low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(paths), np.int64)
     for _ in range(len(paths).bit_length()):
@@ -98,8 +99,8 @@ def _bisect(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, 
 
 
 def _side_by_side(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
-    """The same for most paths, quickly: searches one path in so many and continues from there, because in two versions
-    of a range most paths are in the same order. Says nothing about the others."""
+    """Locates most paths quickly: searches one path in so many and continues from there, because in two versions of a
+    range most paths are in the same order. Paths that are not found this way may still exist."""
     marks = np.arange(0, len(wanted), _STRIDE)
     shifts = _search(paths, wanted.take(pa.array(marks)))[0] - marks
     guessed = np.arange(len(wanted)) + np.repeat(shifts, _STRIDE)[: len(wanted)]
@@ -108,8 +109,8 @@ def _side_by_side(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indice
 
 
 def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]) -> list[tuple[RangeRef, int, int]]:
-    """The ranges that are touched, each with its part of the changes: from the end of the range before up to its own
-    end."""
+    """Returns the ranges that are touched, each with its part of the changes: from the end of the range before up to
+    its own end."""
     if not len(paths) or not ranges:
         return []
     highs = pa.array([ref.max_path for ref in ranges], pa.string())
@@ -119,7 +120,7 @@ def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]
 
 
 def inside(batch: pa.RecordBatch, within: PathSpan) -> pa.RecordBatch:
-    """The rows whose path is in the span. Works for any batch with ascending paths."""
+    """Returns the rows whose path is in the span, for any batch with ascending paths."""
     rows = EntryRows(batch)
     if not rows.count or (within.low <= rows.path(0) and rows.path(rows.count - 1) < within.high):
         return batch
@@ -138,7 +139,8 @@ class Compared(NamedTuple):
 def compare_rows(
     paths: pa.StringArray, left: pa.RecordBatch, lefts: Indices, right: pa.RecordBatch, rights: Indices
 ) -> Compared:
-    """Which of the paths differ, and its rows. `lefts` and `rights` are the rows of each path; -1: absent."""
+    """Returns the paths that differ, and their rows. `lefts` and `rights` are the rows of each path, -1 if it is
+    absent."""
     differ = (lefts < 0) != (rights < 0)
     both = np.flatnonzero((lefts >= 0) & (rights >= 0))
     differ[both] = ~same_pairs(left, lefts[both], right, rights[both])
@@ -162,7 +164,7 @@ def compare(left: pa.RecordBatch, right: pa.RecordBatch) -> Compared:
 
 
 def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
-    """`same_content` for pairs of rows. Long runs of consecutive rows on both sides are not copied."""
+    """Compares pairs of rows like `same_content`. Long runs of consecutive rows on both sides are not copied."""
     names = [name for name in CONTENT if not (_is_bare(left.column(name)) and _is_bare(right.column(name)))]
     left, right = left.select(names), right.select(names)
     ends = np.flatnonzero((np.diff(here) != 1) | (np.diff(there) != 1)) + 1
@@ -178,7 +180,7 @@ def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there
 
 
 def _paths(left: pa.RecordBatch, lefts: Indices, right: pa.RecordBatch, rights: Indices) -> pa.StringArray:
-    """The paths of the rows of the right, or of the left if there is none."""
+    """Returns the paths of the rows of the right, or of the left if there is none."""
     missing = np.flatnonzero(rights < 0)
     found = right.column("path").take(pa.array(rights[rights >= 0]))
     if not len(missing):
@@ -190,7 +192,8 @@ def _paths(left: pa.RecordBatch, lefts: Indices, right: pa.RecordBatch, rights: 
 
 
 def same_content(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
-    """For each row, whether both are the same entry, wherever its bytes are. REQUIRES: equal numbers of rows."""
+    """Returns, for each row, whether both are the same entry, wherever its bytes are. REQUIRES: equal numbers of
+    rows."""
     same = np.ones(left.num_rows, np.bool_)
     for name in left.schema.names:
         if name not in CONTENT:
@@ -208,8 +211,8 @@ class Edited(NamedTuple):
 def with_changes(
     base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool = False, untested: int | None = None
 ) -> Edited:
-    """The entries of `base` with `changes` (RUN_SCHEMA) applied. An entry whose content is there already stays as it
-    was. With `restate` it gets the address and the time of the change instead."""
+    """Returns the entries of `base` with `changes` (RUN_SCHEMA) applied. An entry whose content is there already stays
+    as it was. With `restate` it gets the address and the time of the change instead."""
     at, found = locate(base.column("path"), changes.column("path"))
     deleted = _mask(changes.column("deleted"))
     puts = ~deleted
@@ -227,9 +230,9 @@ def with_changes(
 def splice_rows(
     base: pa.RecordBatch, gone: Indices, new: pa.RecordBatch, before: Indices, untested: int | None = None
 ) -> list[Stretch]:
-    """`base` without the rows `gone`, and with each row of `new` in front of the row that `before` names. `untested` is
-    as for `part_of_range`; None: `base` is not part of a range. REQUIRES: something changes. If changes are close
-    together, only the rows between them are copied, and none if they are few."""
+    """Returns `base` without the rows `gone`, and with each row of `new` in front of the row that `before` names.
+    `untested` is as for `part_of_range`, or None if `base` is not part of a range. REQUIRES: something changes. If
+    changes are close together, only the rows between them are copied, and none if they are few."""
     places = np.concatenate([gone, gone + 1, before])
     low, high = int(places.min()), int(places.max())
     if 4 * (high - low) > 3 * base.num_rows:
@@ -256,14 +259,14 @@ def splice_rows(
 
 
 def part_of_range(batch: pa.RecordBatch, untested: int) -> Stretch:
-    """Consecutive rows of a range. The maker of the range has found that none of them ends one, except the first
-    `untested` rows, which were not tested, and the last row, for which we do not know."""
+    """Returns consecutive rows of a range. The maker of the range has found that none of them ends one, except the
+    first `untested` rows, which were not tested, and the last row, for which this is unknown."""
     ends = np.arange(min(untested, batch.num_rows))
     return Stretch(batch, ends if untested >= batch.num_rows else np.append(ends, batch.num_rows - 1))
 
 
 def _from(base: pa.RecordBatch, new: pa.RecordBatch, rows: Indices, untested: int | None) -> Stretch:
-    """Consecutive rows. Those of `new` are numbered after those of `base`."""
+    """Returns consecutive rows. Those of `new` are numbered after those of `base`."""
     first = int(rows[0])
     if first >= base.num_rows:
         return Stretch(new.slice(first - base.num_rows, len(rows)))
@@ -272,7 +275,7 @@ def _from(base: pa.RecordBatch, new: pa.RecordBatch, rows: Indices, untested: in
 
 
 def _mix(base: pa.RecordBatch, new: pa.RecordBatch, order: Indices, untested: int | None) -> Stretch:
-    """Rows of both. Only those between the first and the last are joined before they are taken."""
+    """Returns rows of both. Only those between the first and the last are joined before they are taken."""
     old = order < base.num_rows
     kept, come = order[old], order[~old] - base.num_rows
     parts = [each.slice(*_extent(rows)) for each, rows in ((base, kept), (new, come)) if len(rows)]
@@ -284,7 +287,7 @@ def _mix(base: pa.RecordBatch, new: pa.RecordBatch, order: Indices, untested: in
 
 
 def _extent(rows: Indices) -> tuple[int, int]:
-    """The first of these rows, and how many there are from it to the last."""
+    """Returns the first of these rows, and how many there are from it to the last."""
     return (int(rows[0]), int(rows[-1] - rows[0]) + 1) if len(rows) else (0, 0)
 
 
@@ -298,7 +301,7 @@ def take_rows(batch: pa.RecordBatch, rows: Indices) -> pa.RecordBatch:
 
 
 def _same_maps(left: pa.MapArray, right: pa.MapArray) -> Mask:
-    """REQUIRES: the names in each map ascend."""
+    """Returns whether the maps of each row are equal. REQUIRES: the names in each map ascend."""
     sizes = counts(left)
     same: Mask = sizes == counts(right)
     rows = np.flatnonzero(same & (sizes > 0))
@@ -310,7 +313,8 @@ def _same_maps(left: pa.MapArray, right: pa.MapArray) -> Mask:
 
 
 def _is_bare(array: pa.Array) -> bool:
-    """Whether these are maps or lists without any item, as in some columns of most trees: all rows are equal."""
+    """Returns whether these are maps or lists without any item, as in some columns of most trees: then all rows are
+    equal."""
     if not pa.types.is_map(array.type) and not pa.types.is_list(array.type):
         return False
     return not len(array) or bool(array.offsets[0] == array.offsets[-1])

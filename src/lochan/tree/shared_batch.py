@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def in_shared_memory(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A copy of the batch. The memory is freed with the last array that lies in it. Raises OSError."""
+    """Returns a copy of the batch. The memory is freed with the last array that lies in it. Raises OSError."""
     counted = pa.MockOutputStream()
     with pa.ipc.new_file(counted, batch.schema) as writer:
         writer.write_batch(batch)

@@ -1,9 +1,8 @@
 """The entries of a commit: one path, a span of paths, or a page of a listing. Only the ranges that are needed are
 opened.
 
-The cost of a page depends on its items, not on what they hold: behind a common prefix the walk continues with a search,
-in this range or in another one, and the ranges in between are not opened.
-"""
+The cost of a page depends on its items, not on their content: behind a common prefix the walk continues with a search,
+in this range or in another one, and the ranges in between are not opened."""
 
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -61,8 +60,8 @@ class Tree:
         return None if row < 0 else rows.entry(row)
 
     def find(self, path: str) -> FoundRow | None:
-        """The rows that hold the path, and which of them, without waiting. None: the path is absent. Raises NotOpen if
-        the range has to be opened first: use `get`."""
+        """Returns the rows with the path, and its row among them, without waiting, or None if the path is absent.
+        Raises NotOpen if the range has to be opened first; then use `get`."""
         key = encode_path(path)
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
@@ -74,7 +73,7 @@ class Tree:
         return None if row < 0 else (rows, row)
 
     async def has_many(self, paths: pa.StringArray) -> Mask:
-        """For each path, whether it exists. REQUIRES: they ascend."""
+        """Returns whether each path exists. REQUIRES: they ascend."""
         there = np.zeros(len(paths), np.bool_)
         for ref, low, high in by_range(paths, self.ranges):
             rows = await self._load_all(ref)
@@ -82,7 +81,7 @@ class Tree:
         return there
 
     async def sizes(self, paths: pa.StringArray) -> Indices:
-        """For each path, the size of its object; -1: absent. REQUIRES: they ascend."""
+        """Returns the size of the object of each path, -1 if it is absent. REQUIRES: they ascend."""
         sizes = np.full(len(paths), -1, np.int64)
         for ref, low, high in by_range(paths, self.ranges):
             rows = (await self._load_all(ref)).batch
@@ -91,7 +90,8 @@ class Tree:
         return sizes
 
     async def seek(self, key: bytes) -> tuple[EntryRows, int] | None:
-        """The first path from `key` on: its rows, and which of them. For walking through several sources at once."""
+        """Returns the rows with the first path from `key` on, and its row among them. It is for walking through several
+        sources at once."""
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
             return None
@@ -99,7 +99,7 @@ class Tree:
         return rows, rows.seek(key)
 
     async def scan(self, prefix: str = "", after: str = "") -> AsyncGenerator[pa.RecordBatch, None]:
-        """The entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
+        """Yields the entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
         wanted = [ref for ref in self.ranges[first:] if encode_path(ref.min_path) < within.high]
@@ -110,14 +110,14 @@ class Tree:
                     yield rows.batch.slice(low, high - low)
 
     async def batches(self, numbers: Sequence[int]) -> AsyncGenerator[pa.RecordBatch, None]:
-        """All entries of these ranges, range by range."""
+        """Yields all entries of these ranges, range by range."""
         async with aclosing(map_ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
             async for rows in loaded:
                 yield rows.batch
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> TreePage:
-        """A page of the entries under `prefix` and after `after`. With a delimiter, which may be any text, all paths
-        that are equal up to the next delimiter after the prefix become one common prefix."""
+        """Returns a page of the entries under `prefix` and after `after`. With a delimiter, which may be any text, all
+        paths that are equal up to the next delimiter after the prefix become one common prefix."""
         return await listing.page(ListedTree(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)
 
 

@@ -72,7 +72,7 @@ class Trees:
         return self._opened.get(ref.file) or self._hold(self._tree(ref, await self._ranges_of(ref)))
 
     async def build(self, table: pa.Table, mint: int) -> Tree:
-        """A tree of entries (ENTRY_SCHEMA) in any order, no path twice."""
+        """Builds a tree of entries (ENTRY_SCHEMA) in any order, no path twice."""
         table = _check(table, ENTRY_SCHEMA)
         if not _ascends(table["path"]):
             table = _sort(table)
@@ -82,15 +82,15 @@ class Trees:
             return await self.finish(assembler, mint, ())
 
     async def apply(self, base: Tree, changes: Changes, mint: int) -> Tree:
-        """`base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared. An entry
-        whose content is there already is no change: it stays as it was, with its address. Returns `base` itself if
-        nothing changes. Changes that come as several tables are never held all at once."""
+        """Returns `base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared.
+        An entry whose content is there already is no change: it stays as it was, with its address. Returns `base`
+        itself if nothing changes. Changes that come as several tables are never held all at once."""
         return (await self._changed(base, changes, mint, restate=False))[0]
 
     async def insert(self, base: Tree, ranges: Sequence[RangeRef], mint: int) -> Tree:
-        """`base` with ranges that are on the store already, cut as if nothing were before or behind them. REQUIRES:
-        they follow each other in path order, and no range of `base` overlaps them. At their ends ranges are opened,
-        theirs or those of `base`, until the cuts are where the tree has them."""
+        """Returns `base` with ranges that are on the store already, cut as if nothing were before or behind them.
+        REQUIRES: they follow each other in path order, and no range of `base` overlaps them. At their ends, ranges of
+        both are opened until the cuts are where the tree has them."""
         before = [ref for ref in base.ranges if ref.max_path.encode() < ranges[0].min_path.encode()]
         behind = base.ranges[len(before) :]
         with self.assembler(mint, (base,)) as assembler:
@@ -99,8 +99,9 @@ class Trees:
             return await self.finish(assembler, mint, (base,))
 
     async def overlay(self, base: Tree, changes: Changes, mint: int) -> tuple[Tree, int]:
-        """Like `apply`, for readers of staged changes: an entry whose content is there already gets the address and the
-        time of the change. Also returns how many of these there were; if none, `apply` makes the same tree."""
+        """Returns a tree like `apply`, for readers of staged changes: an entry whose content is there already gets the
+        address and the time of the change. Also returns how many of these there were; if none, `apply` makes the same
+        tree."""
         return await self._changed(base, changes, mint, restate=True)
 
     async def _changed(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
@@ -124,7 +125,7 @@ class Trees:
     # --- for merge ---
     @contextmanager
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
-        """If the rows of a new range are those of a range of `bases`, that range is used."""
+        """Yields an assembler. If the rows of a new range are those of a range of `bases`, that range is used."""
         known = _known_ranges(bases)
 
         def name(entries: pa.Table) -> Awaitable[RangeRef]:
@@ -143,8 +144,8 @@ class Trees:
         return Patcher(self.ranges, self.cut, mint, _known_ranges(bases), self.patches)
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
-        """The tree, or the first of `bases` that is equal to it. Its own file, which nobody reads yet, is written in
-        parallel with the last ranges, because their names are known before their bytes."""
+        """Returns the tree, or the first of `bases` that is equal to it. Its own file, which is not read yet, is
+        written in parallel with the last ranges, because their names are known before their bytes."""
         ranges = await assembler.finish()
         id = metarange.tree_id(ranges)
         for base in bases:
@@ -194,7 +195,7 @@ def _known_ranges(bases: Sequence[Tree]) -> dict[str, RangeRef]:
 
 
 def _check(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with the columns as they are stored. Raises Invalid for other columns."""
+    """Returns the same rows with the columns as they are stored. Raises Invalid for other columns."""
     if not table.schema.equals(schema):
         try:
             table = table.select(schema.names).cast(schema)
@@ -206,7 +207,7 @@ def _check(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 async def _in_order(changes: Changes) -> AsyncGenerator[pa.Table, None]:
-    """In pieces, none empty. Raises Invalid if they are not in order."""
+    """Yields the changes in pieces, none empty. Raises Invalid if they are not in order."""
     last = None
     async for table in _each(changes):
         table = _check(table, RUN_SCHEMA)
