@@ -24,15 +24,15 @@ _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
 async def listen(options: Mapping[str, str], bucket: str, prefix: str) -> AsyncIterator[tuple[bytes, int]]:
-    """Lines, and 0: there is no place to go on from. `options` are those of an S3 store. Raises Refused where the store
-    has no such request."""
+    """Yields lines, each with 0, because there is no position to continue from. `options` are those of an S3 store.
+    Raises Refused if the store has no such request."""
     endpoint, access, secret = (options.get(name, "") for name in ("endpoint", "access_key_id", "secret_access_key"))
     if not endpoint or not access or not secret:
         raise Invalid(
             "to listen to a bucket, its endpoint and keys must be known",
             hint="configure blockstore.s3, or give --events a file",
         )
-    while True:  # a connection that ends is made again: what happened meanwhile is for whoever compares
+    while True:  # a connection that ends is made again; events in between are found by a comparison
         with suppress(OSError, http.client.HTTPException):
             async for line in _one_connection(options, endpoint, bucket, prefix):
                 yield line, 0
@@ -66,7 +66,8 @@ async def _one_connection(options: Mapping[str, str], endpoint: str, bucket: str
 
 
 async def read_on_thread(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
-    """What `read` returns, until that is empty or fails. It may block for long: its thread holds up nobody who ends."""
+    """Yields the results of `read`, until one is empty or it fails. It may block for long: its daemon thread does not
+    delay the end of the process."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -77,7 +78,7 @@ async def read_on_thread(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
                 data = read()
             except (OSError, ValueError, http.client.HTTPException):  # it is closed, or silent for too long
                 data = b""
-            with suppress(RuntimeError):  # nobody listens any more
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(found.put_nowait, data)
 
     Thread(target=work, name="lochan-events", daemon=True).start()
@@ -93,7 +94,7 @@ def _get(connection: http.client.HTTPConnection, target: str, headers: dict[str,
 def signed_get(
     endpoint: str, bucket: str, query: list[tuple[str, str]], options: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """The URL and the headers of a GET, signed as AWS's version 4 says."""
+    """Returns the URL and the headers of a GET, signed by AWS's version 4."""
     moment = datetime.fromtimestamp(SystemClock().wall() / 1e6, UTC)
     stamp, day = moment.strftime("%Y%m%dT%H%M%SZ"), moment.strftime("%Y%m%d")
     region = options.get("region") or "us-east-1"

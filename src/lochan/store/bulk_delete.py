@@ -1,4 +1,4 @@
-"""Deletes many objects, with few requests where the store can."""
+"""Deletes many objects, with few requests if the store supports that."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from lochan.store.capabilities import BulkDelete, capability
 from lochan.store.protocol import Store
 
 _AT_ONCE = 32
-BATCH = 1_000  # what S3 takes in one request
+BATCH = 1_000  # the most that S3 takes in one request
 
 
 async def delete_all(store: Store, paths: Sequence[str]) -> None:
-    """No error for those that are absent. What a request for many did not delete is deleted one by one, with the
-    store's own retries. Raises the first error of these."""
+    """Deletes the objects, without an error for absent ones. Objects that a request for many did not delete are deleted
+    one by one, with the store's own retries. Raises the first error of these."""
     bulk = capability(store, BulkDelete)
     for start in range(0, len(paths), BATCH):
         some = paths[start : start + BATCH]

@@ -1,12 +1,11 @@
-"""What some stores can do beyond the nine verbs, as small protocols, and the base class of all wrappers.
+"""Capabilities of some stores beyond the nine verbs, as small protocols, and the base class of all wrappers.
 
 A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
 changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
     local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
     S3, Azure      Tagging
-    S3, GCS, Azure BulkDelete, SignedUrls, ServerCopies, TableLists
-"""
+    S3, GCS, Azure BulkDelete, SignedUrls, ServerCopies, TableLists"""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
@@ -23,7 +22,7 @@ C = TypeVar("C")
 
 
 def capability(store: Store, kind: type[C]) -> C | None:
-    """The store, or the one inside it, if it has this capability; else None."""
+    """Returns the store, or the one inside it, if it has this capability; else None."""
     if isinstance(store, kind):
         return store
     if isinstance(store, _PassingOn) and kind in store.passes_on:
@@ -32,7 +31,7 @@ def capability(store: Store, kind: type[C]) -> C | None:
 
 
 def with_tags(store: Store, tags: Mapping[str, str]) -> Store:
-    """The same store, whose `put` and `put_stream` tag objects with these tags, if it can."""
+    """Returns the same store, whose `put` and `put_stream` tag objects with these tags, if it can."""
     tagging = capability(store, Tagging)
     return store if tagging is None else tagging.tagged(tags)
 
@@ -43,66 +42,67 @@ class Tagging(Protocol):
     Cloud Storage cannot."""
 
     def tagged(self, tags: Mapping[str, str]) -> Store:
-        """The same store, but objects that are put through the result (`put`, `put_stream`) have these tags."""
+        """Returns the same store, but objects that are put through the result (`put`, `put_stream`) have these tags."""
 
 
 @runtime_checkable
 class BulkDelete(Protocol):
-    """Use `store.bulk_delete.delete_all`, which does without it where a store has none."""
+    """A store that can delete many objects at once. Use `store.bulk_delete.delete_all`, which also works without
+    this."""
 
     async def delete_many(self, paths: Sequence[str]) -> None:
-        """No error for those that are absent. After an error, some of them may be deleted."""
+        """Deletes objects, without an error for absent ones. After an error, some of them may be deleted."""
 
 
 @runtime_checkable
 class TableLists(Protocol):
-    """Use `store.stat_tables.stat_tables`, which does without it where a store has none."""
+    """A store that can list tables. Use `store.stat_tables.stat_tables`, which also works without this."""
 
     def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
-        """Like `list`, as tables of `STAT_SCHEMA`, none of which is empty."""
+        """Yields the objects like `list`, as tables of `STAT_SCHEMA`, none of which is empty."""
 
 
 @runtime_checkable
 class SignedUrls(Protocol):
     async def signed_url(self, method: str, path: str, expires_s: float) -> str:
-        """A URL that answers GET, or takes PUT, for so long from anybody who has it. Empty: the store's credentials
-        cannot sign. Whether there is an object is not looked at."""
+        """Returns a URL that answers GET, or takes PUT, for so long from anybody who has it. It is empty if the store's
+        credentials cannot sign. Does not check whether the object exists."""
 
 
 @runtime_checkable
 class ServerCopies(Protocol):
     async def copy(self, source: str, target: str) -> None:
-        """The store copies one object by itself; what is at the target is replaced. Raises NotFound."""
+        """Copies an object within the store; an object at the target is replaced. Raises NotFound."""
 
 
 @runtime_checkable
 class SmallReads(Protocol):
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """Like `get_range`, for a span that is so small that reading it blocks nobody."""
+        """Reads like `get_range`, for a span that is so small that reading it blocks nobody."""
 
 
 @runtime_checkable
 class Stamps(Protocol):
     def stamp(self, path: str) -> FileStamp | None:
-        """A value that changes when the file is written to or replaced. None: there is no file, or it is so new that a
-        write now could leave the same stamp."""
+        """Returns a value that changes when the file is written to or replaced. Returns None if there is no file, or if
+        it is so new that a write now could leave the same stamp."""
 
     def identity(self, path: str) -> FileStamp | None:
-        """Like `stamp`, but also for a new file."""
+        """Returns a value like `stamp`, but also for a new file."""
 
 
 @runtime_checkable
 class AbsenceTest(Protocol):
     def absence(self, *paths: str) -> Callable[[], bool]:
-        """A function to call often: returns True if none of them exists, looked up in order. Much cheaper than a `get`
-        of each. False proves nothing."""
+        """Returns a function to call often: it returns True if none of them exists, looked up in order. It is much
+        cheaper than a `get` of each. False proves nothing."""
 
 
 @runtime_checkable
 class StreamIfAbsent(Protocol):
     async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
         """Writes to `path`, if nothing is there and no file or folder is in the way; else to `otherwise`, a name that
-        nobody else uses. Returns which of the two, and the size. The stream is read once."""
+        is used for nothing else. Returns which of the two, and the size. The stream is read once."""
 
 
 @runtime_checkable
@@ -114,7 +114,8 @@ class PrivateRoot(Protocol):
 @runtime_checkable
 class TemporaryFiles(Protocol):
     def temporary_files(self) -> Sequence[Stat]:
-        """Files that are being written, or that killed processes have left half-written. No listing shows them."""
+        """Returns files that are being written, or that killed processes have left half-written. No listing shows
+        them."""
 
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Removes files that killed processes left half-written and that were not written for so many seconds. Returns
@@ -124,7 +125,7 @@ class TemporaryFiles(Protocol):
 @runtime_checkable
 class WriterProcess(Protocol):
     def write_beside(self) -> Callable[[], None]:
-        """From now on a separate process writes small files for the running event loop. Returns a function that ends
+        """Starts a separate process that writes small files for the running event loop. Returns a function that ends
         it."""
 
 
@@ -135,7 +136,7 @@ class _PassingOn(Protocol):
 
 
 class Wrapper:
-    passes_on: tuple[Any, ...] = ()  # capabilities of the store inside that the wrapper leaves as they are
+    passes_on: tuple[Any, ...] = ()  # capabilities of the store inside that the wrapper does not change
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner
@@ -172,7 +173,7 @@ class Wrapper:
         return self.inner.list(prefix, after)
 
     def tagged(self, tags: Mapping[str, str]) -> Self:
-        """A copy of the wrapper around the tagged store; the two share all that they count, keep and remember."""
+        """Returns a copy of the wrapper around the tagged store; the two share their counts, caches and other state."""
         other = copy(self)
         other.inner = with_tags(self.inner, tags)
         return other

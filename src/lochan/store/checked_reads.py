@@ -24,7 +24,7 @@ class ReadDoubt:
         self._digests: set[bytes] = set()
 
     def again(self, wrong: bytes) -> bool:
-        """Whether to read it again. `wrong` are the bytes that came last, or their digest."""
+        """Returns whether to read the file again. `wrong` are the bytes that came last, or their digest."""
         digest = sha256(wrong).digest()
         is_known = digest in self._digests
         self._digests.add(digest)
@@ -32,7 +32,7 @@ class ReadDoubt:
 
 
 async def read_checked(read: Callable[[], Awaitable[bytes]], decode: Callable[[bytes], Awaitable[T]]) -> T:
-    """The result of `decode` for the bytes. Raises what `decode` raises for the last attempt."""
+    """Reads and decodes, and returns the result of `decode`. Raises the error of `decode` for the last attempt."""
     doubt = ReadDoubt()
     while True:
         data = await read()
@@ -44,14 +44,14 @@ async def read_checked(read: Callable[[], Awaitable[bytes]], decode: Callable[[b
 
 
 async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitable[T]]) -> T:
-    """`read_checked` for an object."""
+    """Reads an object by `read_checked`."""
     return await read_checked(lambda: store.get(path), decode)
 
 
 @contextmanager
 def is_named(what: str) -> Iterator[None]:
-    """Around the read of a file that something names. That it is not there does not mean that what is looked for in it
-    does not exist: raises Gone in place of NotFound."""
+    """Raises Gone in place of NotFound, around the read of a file that an event or another file names. Its absence does
+    not mean that the things in it do not exist."""
     try:
         yield
     except NotFound as error:
@@ -61,7 +61,7 @@ def is_named(what: str) -> Iterator[None]:
 
 
 async def get_decoded(store: Store, path: str, decode: Callable[[bytes], T]) -> T:
-    """`get_checked`, for a decoder that does not wait."""
+    """Reads an object by `get_checked`, for a decoder that does not wait."""
 
     async def decoded(data: bytes) -> T:
         return decode(data)

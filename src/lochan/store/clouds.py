@@ -1,12 +1,11 @@
-"""S3, Google Cloud Storage and Azure: from the options of a lake to obstore's clients, and from obstore's errors to
-ours.
+"""S3, Google Cloud Storage and Azure: makes obstore's clients from the options of a lake, and translates obstore's
+errors.
 
 Options always win. For what they leave out, obstore may use its own sources: AWS_*, GOOGLE_* and AZURE_* variables,
 then the credentials of the machine.
 
-obstore puts most of what it knows into the text of its errors, so we read the status and the store's code from there.
-An error that we do not know for certain is Transient: never a success, a conflict or an absence.
-"""
+obstore puts most information into the text of its errors, so the status and the store's code are read from there. An
+error that is not known for certain is Transient: never a success, a conflict or an absence."""
 
 import re
 from collections.abc import Mapping
@@ -60,13 +59,13 @@ def translate(error: Exception, url: str, path: str, *, writing: bool = False, c
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of the answer; 0 if there was none."""
+    """Returns the HTTP status of the answer, or 0 if there was none."""
     return int(_first(_STATUS, str(error)) or 0)
 
 
 def _conflict(what: str, url: str, path: str, status: int, code: str) -> LochanError:
-    """A 412 is final. A 409 on S3 is not: two writers met, and either, or neither, may have won, but obstore reports
-    AlreadyExists. Only Azure answers 409 with a code if the blob is there."""
+    """Returns the error of a create. A 412 is final. A 409 on S3 is not: two writers met, and either, or neither, may
+    have won, but obstore reports AlreadyExists. Only Azure answers 409 with a code if the blob exists."""
     if status == 412 or "AlreadyExists" in code:
         return AlreadyExists(f"{path} is already in {url}")
     return Transient(what)
@@ -111,7 +110,8 @@ _RENAMED = {"gs": {"endpoint": "base_url"}, "az": {"sas_token": "sas_key"}}
 
 
 def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
-    """Raises Invalid for unknown options and those that do not fit together. Sends nothing to the store yet."""
+    """Returns the client of a store. Raises Invalid for unknown options and those that do not fit together. Sends
+    nothing to the store yet."""
     url = f"{scheme}://{bucket}"
     if not bucket:
         raise Invalid(f"{url} has no bucket")
@@ -158,13 +158,13 @@ def _s3_credentials(url: str, options: Mapping[str, str]) -> dict[str, str | boo
     return {"session_token": "", "skip_signature": False, **given}
 
 
-# What obstore shows under a name that it does not take.
+# Options that obstore shows under a name that it does not accept.
 _SHOWN_AS = {"endpoint_url_s3": "aws_endpoint_url_s3"}
 
 
 def for_urls(store: ObjectStore) -> Any:
-    """The same store, to sign URLs with. The empty session token of `_s3_credentials` would be part of them, and no
-    store takes that; keys that come by a function are mixed with nothing either."""
+    """Returns the same store, to sign URLs with. The empty session token of `_s3_credentials` would be part of them,
+    and no store accepts that; keys that a function returns are not mixed with others either."""
     if not isinstance(store, S3Store) or store.config.get("session_token") != "":
         return store
     config = {_SHOWN_AS.get(name, name): value for name, value in store.config.items() if name != "session_token"}

@@ -54,7 +54,7 @@ class CountingStore(Wrapper):
         BulkDelete,
         SignedUrls,
         ServerCopies,
-    )  # how many requests a bulk delete sends, only the client knows
+    )  # the number of requests of a bulk delete is known to the client alone
 
     def __init__(self, inner: Store, counts: RequestCounts) -> None:
         super().__init__(inner)
@@ -106,7 +106,7 @@ class CountingStore(Wrapper):
 
 
 def counts_of(store: Store) -> RequestCounts | None:
-    """The requests so far. None: nobody counts them."""
+    """Returns the requests so far, or None if they are not counted."""
     while isinstance(store, Wrapper):
         if isinstance(store, CountingStore):
             return store.counts

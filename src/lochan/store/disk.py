@@ -1,8 +1,7 @@
-"""The local disk: what the operating system's errors mean in our words, and folders that only this user can open.
+"""The local disk: translates the operating system's errors, and makes folders that only this user can open.
 
 A lake on a disk holds the key of its secrets and data that policies keep from others, and a cache holds copies of them.
-So the folders and files we make are private, whatever the umask is.
-"""
+So the folders and files that Lochan makes are private, whatever the umask is."""
 
 # ruff: noqa: PTH101, PTH102, PTH112, PTH116, PTH120
 # Paths are text or bytes here.
@@ -33,7 +32,7 @@ def make_private_folder(folder: AnyStr) -> None:
 
 def close_to_others(folder: bytes) -> None:
     """Keeps other users of the machine out of the folder, whatever the modes of its files are. Does nothing to a folder
-    that belongs to somebody else."""
+    of another user."""
     with suppress(OSError):
         stat = os.stat(folder)
         if not stat.st_mode & _OTHERS or stat.st_uid != os.geteuid():
@@ -47,7 +46,7 @@ def close_to_others(folder: bytes) -> None:
 
 @contextmanager
 def translate_errors(where: str) -> Iterator[None]:
-    """Turns an OSError inside into one of our errors, which names `where`. Only for steps before anything is
+    """Turns an OSError inside into an error of Lochan, which names `where`. It is only for steps before anything is
     visible."""
     try:
         yield
@@ -56,8 +55,8 @@ def translate_errors(where: str) -> Iterator[None]:
 
 
 def translate(error: OSError, where: str) -> LochanError:
-    """An EIO is Transient, even for a read: on a network disk it passes, and on a dying disk the caller still gets an
-    error. Corrupt would mean that the bytes are wrong, which nobody has seen."""
+    """Returns the error of Lochan. An EIO is Transient, even for a read: on a network disk it passes, and on a dying
+    disk the caller still gets an error. Corrupt would mean that the bytes are wrong, which is not known."""
     kind, hint = _MEANING.get(error.errno or 0, (Transient, ""))
     return kind(f"{where}: {error.strerror or error}", hint=hint)
 

@@ -58,7 +58,8 @@ class Folders:
 
     @contextmanager
     def opened(self, name: bytes) -> Iterator[int]:
-        """The folder that holds `name`, itself durable, as a descriptor to sync later. Raises FileNotFoundError."""
+        """Yields the folder that holds `name`, itself durable, as a descriptor to sync later. Raises
+        FileNotFoundError."""
         folder = _above(name)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -80,8 +81,8 @@ class Folders:
                 os.mkdir(at, FOLDER_MODE)
 
     def sync(self, fd: int, name: bytes) -> None:
-        """Makes a changed name durable. If that fails, nobody can know whether it is durable, and this process writes
-        no more: a second sync that succeeds would prove nothing."""
+        """Makes a changed name durable. If that fails, its durability is unknown, and this process writes no more: a
+        second sync that succeeds would prove nothing."""
         try:
             os.fsync(fd)
         except OSError as error:
@@ -127,7 +128,7 @@ def _above(name: bytes) -> bytes:
 
 
 def _below(root: bytes, folder: bytes) -> list[bytes]:
-    """The folders from below the root down to this one."""
+    """Returns the folders from below the root down to this one."""
     parts = folder[len(root) :].split(b"/")[1:]
     return [root + b"/" + b"/".join(parts[: n + 1]) for n in range(len(parts))]
 
@@ -167,7 +168,7 @@ _BATCH = 1000
 
 
 def list_objects(root: bytes, prefix: bytes, after: bytes) -> Iterator[Stat]:
-    """Reads a folder only when it is reached. Files that vanish in between are left out."""
+    """Yields objects in order. Reads a folder only when it is reached. Files that vanish in between are left out."""
     start = prefix[: prefix.rfind(b"/") + 1]
     if start and not _possible(start[:-1]):
         return
@@ -186,7 +187,7 @@ def list_objects(root: bytes, prefix: bytes, after: bytes) -> Iterator[Stat]:
 
 
 def next_batch(objects: Iterator[Stat]) -> list[Stat]:
-    """The next few: enough to be worth a thread, few enough to stay lazy."""
+    """Returns the next few objects: enough to be worth a thread, few enough to stay lazy."""
     return list(islice(objects, _BATCH))
 
 
@@ -196,7 +197,7 @@ def to_stat(path: str, stat: os.stat_result) -> Stat:
 
 
 def _children(root: bytes, folder: bytes) -> Iterator[bytes]:
-    """Names from the root; those of folders end with a slash."""
+    """Yields names from the root; those of folders end with a slash."""
     names = []
     with translate_errors(os.fsdecode(root + b"/" + folder)):
         try:
@@ -225,7 +226,7 @@ def _stat(root: bytes, name: bytes) -> Stat | None:
 
 
 def _possible(folder: bytes) -> bool:
-    """Whether any path could be there. A prefix is any text, and `../` must not be read."""
+    """Returns whether any path could be there. A prefix is any text, and `../` must not be read."""
     try:
         check_path(folder.decode())
     except (Invalid, UnicodeDecodeError):

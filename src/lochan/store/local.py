@@ -1,11 +1,10 @@
 """Objects as files in a local folder: the store behind `file://`. Every write is synced, file and folder, before it
-returns. obstore's own local store never syncs, so we have our own.
+returns. obstore's own local store never syncs, so Lochan has its own.
 
     <root>/<path>     the object
     <root>/.tmp/      files being written; the only place where a half-written one can be
 
-A small read is done at once and never suspends. Syncs and large transfers run in threads.
-"""
+A small read is done at once and never suspends. Syncs and large transfers run in threads."""
 
 # ruff: noqa: PTH100, PTH108, PTH112, PTH116
 # Paths are bytes here: a key is UTF-8, whatever the locale says.
@@ -70,7 +69,7 @@ class LocalStore:
         return await self._read(file, start, stop)
 
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """Like `get_range`, for a span that is so small that reading it blocks nobody."""
+        """Reads like `get_range`, for a span that is so small that reading it blocks nobody."""
         name = self._name(path)
         self._folders.check_readable(name)
         try:
@@ -83,13 +82,13 @@ class LocalStore:
             raise self._unreadable(error, path) from error
         if len(data) == stop - start:
             return data
-        file = self._open(path)  # it says what is wrong
+        file = self._open(path)  # it raises the precise error
         check_span(path, start, stop, file.size)
         return file.read(start, stop)
 
     def stamp(self, path: str) -> tuple[int, ...] | None:
-        """A value that changes when the file is written to or replaced. None: there is no file, or it is so new that a
-        write now could leave the same stamp."""
+        """Returns a value that changes when the file is written to or replaced. Returns None if there is no file, or if
+        it is so new that a write now could leave the same stamp."""
         try:
             stat = os.stat(self._name(path))
         except OSError:
@@ -97,7 +96,7 @@ class LocalStore:
         return stamp_of(stat, self._clock.wall())
 
     def identity(self, path: str) -> tuple[int, ...] | None:
-        """Like `stamp`, but also for a new file."""
+        """Returns a value like `stamp`, but also for a new file."""
         try:
             return identity_of(os.stat(self._name(path)))
         except OSError:
@@ -120,8 +119,8 @@ class LocalStore:
         return to_stat(path, stat)
 
     def absence(self, *paths: str) -> Callable[[], bool]:
-        """A function to call often: returns True if none of them exists, looked up in order. Much cheaper than a `get`
-        of each. False proves nothing."""
+        """Returns a function to call often: it returns True if none of them exists, looked up in order. It is much
+        cheaper than a `get` of each. False proves nothing."""
         names = [self._name(path) for path in paths]
 
         def are_absent() -> bool:
@@ -163,8 +162,8 @@ class LocalStore:
 
     async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
         """Writes to `path`, if nothing is there and no file or folder is in the way; else to `otherwise`, a name that
-        nobody else uses. Returns which of the two, and the size. The stream is read once, so nothing has to be sent
-        again."""
+        is used for nothing else. Returns which of the two, and the size. The stream is read once, so nothing has to be
+        sent again."""
         name, other = self._writable(path), self._writable(otherwise)
 
         def finish(file: TemporaryFile, *rest: bytes) -> str:
@@ -207,7 +206,7 @@ class LocalStore:
                 yield stat
 
     def write_beside(self) -> Callable[[], None]:
-        """From now on a separate process writes small files for the running event loop. Returns a function that ends
+        """Starts a separate process that writes small files for the running event loop. Returns a function that ends
         it."""
         from lochan.store.scribe import Scribe, keep_scribe
 
@@ -222,7 +221,7 @@ class LocalStore:
 
     @property
     def broken(self) -> str:
-        """Why nothing can be written any more. Empty: it can."""
+        """The reason why nothing can be written any more, empty if writing works."""
         return self._folders.failure
 
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
@@ -236,7 +235,7 @@ class LocalStore:
             return local_files.leftover_files(self._root)
 
     async def _beside(self, verb: int, path: str, data: bytes) -> bool:
-        """True: the scribe has done it. False: it may or may not have done it."""
+        """Lets the scribe write a file. Returns True if it is done, and False if it may or may not be done."""
         if self._scribe is None or len(data) > SCRIBE_BYTES_MAX:
             return False
         name = self._writable(path)
@@ -244,12 +243,12 @@ class LocalStore:
         if isinstance(done, bool):
             return done
         error = done.error()
-        if done.broken:  # broken there means broken here
+        if done.broken:  # if the scribe cannot write any more, neither can this process
             self._folders.fail(done.broken, name if isinstance(error, Unknown) else None)
         raise error
 
     def put_if_absent_now(self, path: str, data: bytes) -> None:
-        """Like `put_if_absent`, in the caller's thread."""
+        """Writes like `put_if_absent`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file, translate_errors(self._where(path)):
             file.write(data)
@@ -262,7 +261,7 @@ class LocalStore:
                 raise AlreadyExists(f"{path} is already in {self.url}")
 
     def put_now(self, path: str, data: bytes) -> None:
-        """Like `put`, in the caller's thread."""
+        """Writes like `put`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file:
             self._append(path, file, data)
@@ -280,8 +279,8 @@ class LocalStore:
             self._publish(name, file.rename)
 
     def _publish(self, name: bytes, move: Callable[[bytes], None]) -> bool:
-        """Gives the file its final name, durably. False: the name was taken. The folder is synced then too, because the
-        other writer may not have synced it yet, and our caller relies on it."""
+        """Gives the file its final name, durably. Returns False if the name was taken. The folder is synced then too,
+        because the other writer may not have synced it yet, and our caller relies on it."""
         for _ in range(_ATTEMPTS):
             try:
                 with self._folders.opened(name) as folder:

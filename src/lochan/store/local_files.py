@@ -37,7 +37,7 @@ class LocalFile:
     __slots__ = ("_fd", "_path", "size")
 
     def __init__(self, name: bytes, path: str) -> None:
-        """Raises OSError, and FileNotFoundError if the name is not a file."""
+        """Opens the file. Raises OSError, and FileNotFoundError if the name is not a file."""
         self._fd = -1
         self._fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         self._path = path
@@ -51,7 +51,7 @@ class LocalFile:
             os.close(self._fd)
 
     def read(self, start: int, stop: int) -> bytes:
-        """Exactly these bytes, which are within the size at the time of opening."""
+        """Reads exactly these bytes, which are within the size at the time of opening."""
         try:
             data = os.pread(self._fd, stop - start, start)
             while len(data) < stop - start:  # the kernel returns at most 2 GiB at once
@@ -84,7 +84,8 @@ class TemporaryFile:
                 self._begin()
 
     def seal(self) -> None:
-        """Sync and close. A failed sync is never repeated: the kernel may have forgotten what it could not write."""
+        """Syncs and closes the file. A failed sync is never repeated: the kernel may have forgotten what it could not
+        write."""
         with self._lock:
             if self._fd < 0:
                 raise OSError("the temporary file was dropped")
@@ -93,7 +94,8 @@ class TemporaryFile:
             os.close(fd)
 
     def link(self, final: bytes) -> None:
-        """Raises FileExistsError if the name is taken: the one atomic step of put-if-absent."""
+        """Gives the file its final name, by the one atomic step of put-if-absent. Raises FileExistsError if the name is
+        taken."""
         os.link(self._name, final)
 
     def rename(self, final: bytes) -> None:
@@ -133,7 +135,7 @@ def sweep(root: bytes, before: float) -> int:
 
 
 def leftover_files(root: bytes) -> list[Stat]:
-    """Temporary files, whether somebody still writes them or not."""
+    """Returns all temporary files, whether they are still being written or not."""
     found = []
     with suppress(FileNotFoundError), os.scandir(root + b"/" + FOLDER) as entries:
         for entry in entries:

@@ -1,9 +1,9 @@
-"""Opening a store: from a URL or a `StoreLocation` to a store, and from a store to the stack of wrappers the lake uses:
+"""Opens a store: from a URL or a `StoreLocation` to a store, and from a store to the stack of wrappers that the lake
+uses:
 
-retry      repeats what may be repeated
-counting   counts each attempt, on request
-the store  as `open_store` returned it
-"""
+    retry      repeats calls that may be repeated
+    counting   counts each attempt, on request
+    the store  as `open_store` returned it"""
 
 import os
 from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ _NONE: Mapping[str, str] = {}
 def open_store(
     url: str, options: Mapping[str, str] = _NONE, *, create: bool = False, clock: Clock | None = None
 ) -> Store:
-    """`s3://bucket/prefix`, `gs://…`, `az://container/prefix`, `memory://name`, `file:///folder` or a folder's path.
+    """Opens `s3://bucket/prefix`, `gs://…`, `az://container/prefix`, `memory://name`, `file:///folder` or a folder's
+    path.
 
-    `create` makes a missing local folder; a bucket is never created. Sends nothing to a remote store yet.
-    """
+    `create` makes a missing local folder; a bucket is never created. Sends nothing to a remote store yet."""
     scheme, found, rest = url.partition("://")
     if not found:
         scheme, rest = "file", url
@@ -83,7 +83,7 @@ def stack(
     retry_s: float = DEADLINE_S,
     counts: "RequestCounts | None" = None,
 ) -> Store:
-    """`immutable` tells which paths are written once, for resuming a broken stream."""
+    """Wraps the store. `immutable` returns whether a path is written only once, for resuming a broken stream."""
     if counts is not None:
         # Imported where it is used: a short command should not pay for a wrapper that it does without.
         from lochan.store.counts import CountingStore
@@ -97,19 +97,19 @@ _PROFILE = ("profile", "credentials_file")
 
 @dataclass(frozen=True, slots=True)
 class StoreLocation:
-    """Where a store is, and the options that open it, for whoever opens it in another process. It can be pickled. The
-    options may contain secrets, so nothing prints them."""
+    """The place of a store, and the options to open it in another process. It can be pickled. The options may contain
+    secrets, so nothing prints them."""
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the profile, as the sender has read them
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the profile, as read by the sender
     host: str = ""  # where the profile's file is; empty: it may be anywhere
     routes: "Mapping[str, StoreLocation]" = field(
         default_factory=dict, repr=False
     )  # of repositories that lie elsewhere
 
     def open(self, *, clock: Clock, ids: Ids) -> Store:
-        """With retries, if the store is behind a network."""
+        """Opens the store, with retries if it is behind a network."""
         from lochan.store.open import open_store, stack
 
         store = open_store(self.url, self._options_here(), clock=clock)
@@ -128,17 +128,17 @@ class StoreLocation:
         return RoutedStore(whole, route, lambda: list(self.routes))
 
     def of(self, address: str) -> "StoreLocation":
-        """Where a file of the lake is, by its path there."""
+        """Returns the location of a file of the lake, by its path there."""
         return self.routes.get(address.partition("/")[0], self)
 
     def at(self, url: str) -> "StoreLocation":
-        """Another place, with the same credentials."""
+        """Returns another location, with the same credentials."""
         return StoreLocation(url) if url.startswith("file://") else replace(self, url=url, routes={})
 
     def for_others(self) -> "StoreLocation":
-        """For other machines. The keys of a profile are read here, because its file may exist only here; where it
-        exists, its keys are read again, so that work goes on when they are replaced. Raises Refused for a store in this
-        process' memory."""
+        """Returns the location for other machines. The keys of a profile are read here, because its file may exist only
+        here; where it exists, its keys are read again, so that work continues when they are replaced. Raises Refused
+        for a store in this process' memory."""
         if self.url.startswith("memory://"):
             raise Refused("a lake in memory exists only in one process", hint="make it in a folder or a bucket")
         routes = {id: each.for_others() for id, each in self.routes.items()}
@@ -146,13 +146,13 @@ class StoreLocation:
             return replace(self, routes=routes) if routes else self
         from lochan.store.profile import profile_path
 
-        # A file that nobody has named is the home's: on another machine, it may be of somebody else.
+        # The default file is in the user's home. On another machine, it may belong to another user.
         host = "" if self.options.get("credentials_file") else os.uname().nodename
         file = str(profile_path(self.options.get("credentials_file", "")))
         return StoreLocation(self.url, {**self.options, "credentials_file": file}, self._read_profile(), host, routes)
 
     def with_keys(self) -> "StoreLocation":
-        """With the keys of its profile, as they are now, for who cannot read a profile."""
+        """Returns the location with the current keys of its profile, for a process that cannot read a profile."""
         if not self._has_profile():
             return self
         rest = {name: value for name, value in self.options.items() if name not in _PROFILE}

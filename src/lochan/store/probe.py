@@ -33,7 +33,8 @@ class _Answer(Enum):
 
 
 async def probe(store: Store, ids: Ids, clock: Clock, *, creators: int = CREATORS, rounds: int = ROUNDS) -> ProbeReport:
-    """Raises Refused, with what happened, for a store where a create overwrites or where two creators win."""
+    """Tests the store. Raises Refused, with what happened, for a store where a create overwrites or where two creators
+    win."""
     race = _Race(store, clock, ids)
     try:
         skew = await race.create_twice()
@@ -55,7 +56,7 @@ class _Race:
         self.latencies: list[float] = []
 
     async def create_twice(self) -> float:
-        """Returns the clock skew, as seen by the first create."""
+        """Creates a path twice. Returns the clock skew, as seen by the first create."""
         path = self._path("twice")
         before = self._clock.wall() / 1e6
         first = await settle(self._store, path, b"first", self._clock, self._ids, self._clock.boot() + _PATIENCE_S)
@@ -117,5 +118,5 @@ class _Race:
 
 
 def _outside(value: float, low: float, high: float) -> float:
-    """How far the value is outside, and on which side."""
+    """Returns how far the value is outside, negative if it is below."""
     return min(value - low, 0.0) or max(value - high, 0.0)

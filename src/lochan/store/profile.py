@@ -24,19 +24,20 @@ _OBSTORE_MARGIN = timedelta(minutes=5)  # it asks for other keys so long before 
 
 
 def profile_path(file: str) -> Path:
-    """An empty `file` means `~/.aws/credentials`."""
+    """Returns the path of a credentials file. An empty `file` means `~/.aws/credentials`."""
     return Path(file or "~/.aws/credentials").expanduser().absolute()
 
 
 def profile_place(file: str, profile: str) -> dict[str, str]:
-    """The region and the endpoint of a profile, if it has them. Raises NotFound, Invalid."""
+    """Returns the region and the endpoint of a profile, if it has them. Raises NotFound, Invalid."""
     section = _section(profile_path(file), profile)
     found = {"region": section.get("region", ""), "endpoint": section.get("endpoint_url", "")}
     return {name: value for name, value in found.items() if value}
 
 
 def read_profile(file: str, profile: str) -> dict[str, str]:
-    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names."""
+    """Returns the access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by the
+    names of Lochan's options."""
     path = profile_path(file)
     section = _section(path, profile)
     keys = {ours: section[theirs] for theirs, ours in _NAMES.items() if section.get(theirs)}
@@ -64,8 +65,8 @@ def _section(path: Path, profile: str) -> SectionProxy:
 
 
 class ProfileCredentials:
-    """What obstore asks for keys. While the file cannot be read, perhaps because it is just being replaced, the last
-    ones count. Raises what `read_profile` does when it is made."""
+    """A function that obstore calls for keys. While the file cannot be read, perhaps because it is just being replaced,
+    the last keys are used. Making it raises the errors of `read_profile`."""
 
     def __init__(self, file: str, profile: str) -> None:
         self._file = file

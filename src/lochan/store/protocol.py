@@ -1,10 +1,10 @@
 """Bytes by name: the few verbs that the rest of Lochan uses on an object store.
 
 Paths are relative to the store's own root, `/`-separated, and otherwise opaque. All stores accept the same paths, so a
-lake can move between stores without surprises. What some stores can do beyond these verbs is in `capabilities.py`.
+lake can move between stores without surprises. Abilities of some stores beyond these verbs are in `capabilities.py`.
+
 Every implementation and every wrapper (retry, count, latency, faults, cache) keeps this contract; they all pass the
-tests in `tests/store_contract.py`.
-"""
+tests in `tests/store_contract.py`."""
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator
@@ -34,16 +34,18 @@ class Store(Protocol):
         """The store's name in messages: scheme, bucket or folder, prefix; never a secret."""
 
     async def get(self, path: str) -> bytes:
-        """The whole object. Raises NotFound; a short read is an error, never a short result."""
+        """Returns the whole object. Raises NotFound; a short read is an error, never a short result."""
 
     async def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes start to stop, exclusive: exactly stop - start of them. Raises NotFound, or Invalid past the end."""
+        """Returns the bytes from start up to stop, exclusive: exactly stop - start of them. Raises NotFound, or Invalid
+        past the end."""
 
     def get_stream(self, path: str) -> AsyncIterator[bytes]:
-        """The object in chunks of a few MiB at most, so that memory stays bounded. The first chunk raises NotFound."""
+        """Yields the object in chunks of a few MiB at most, so that memory stays bounded. The first chunk raises
+        NotFound."""
 
     async def head(self, path: str) -> Stat:
-        """Raises NotFound."""
+        """Returns the size, time and ETag of an object. Raises NotFound."""
 
     async def put(self, path: str, data: bytes) -> None:
         """Creates or replaces the object, completely or not at all. When it returns, the bytes are durable."""
@@ -59,16 +61,17 @@ class Store(Protocol):
         """Creates or replaces the object from chunks, completely or not at all, in bounded memory. Returns the size."""
 
     async def delete(self, path: str) -> None:
-        """No error if the object is absent."""
+        """Deletes the object. There is no error if it is absent."""
 
     def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
-        """Objects whose path starts with `prefix` (any text, not only a folder) and is greater than `after`, in the
-        order of the paths' UTF-8 bytes. May be stale, so correctness must not depend on it."""
+        """Yields the objects whose path starts with `prefix` (any text, not only a folder) and is greater than `after`,
+        in the order of the paths' UTF-8 bytes. The list may be stale, so correctness must not depend on it."""
 
 
 @lru_cache(maxsize=8192)  # for files that are read repeatedly: the expression takes longer than opening one
 def check_path(path: str) -> bytes:
-    """The path in UTF-8; raises Invalid for a path that some store cannot hold, or that could leave its root."""
+    """Returns the path in UTF-8. Raises Invalid for a path that some store cannot hold, or that could leave its
+    root."""
     if _REFUSED.search(path):
         raise Invalid(f"the path {path!r} cannot be stored", hint=_RULE)
     try:

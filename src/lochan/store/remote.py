@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PART = 8 << 20  # of a multipart upload, which S3 limits to 10,000 parts; and of a streamed read
 _PARTS_AT_ONCE = 3
-_PAGE = 1000  # what the stores return per list request
+_PAGE = 1000  # objects that the stores return per list request
 _TABLE_ROWS = 10 * _PAGE  # a table costs the same, however many rows it has
 _AZURE_REFUSED = re.compile(r"\\|\.(?:/|$)")
 _AZURE_RULE = "Azure takes a backslash for a slash, and drops a dot at the end of a segment"
@@ -61,7 +61,8 @@ class RemoteStore:
         return self._whole(path, data, stop - start)
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
-        """One request for each part, all of the same version of the object. A slow reader keeps no connection open."""
+        """Reads an object by one request for each part, all of the same version. A slow reader keeps no connection
+        open."""
         self._check(path)
         stat = None
         start = 0
@@ -101,8 +102,8 @@ class RemoteStore:
             raise translate(error, self._url, path, writing=True, creating=True) from error
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
-        """A stream that fits into one part is one request. A cancelled caller may leave parts of an unfinished upload,
-        which readers do not see; a lifecycle rule of the bucket removes them."""
+        """Writes a stream. One that fits into one part is one request. A cancelled caller may leave parts of an
+        unfinished upload, which readers do not see; a lifecycle rule of the bucket removes them."""
         self._check(path)
         upload = CountedUpload(chunks)
         first = await upload.up_to(_PART)
@@ -143,7 +144,7 @@ class RemoteStore:
             raise translate(error, self._url, source) from error
 
     async def delete_many(self, paths: Sequence[str]) -> None:
-        """S3 takes a thousand in one request; elsewhere, requests are sent in parallel."""
+        """Deletes objects. S3 takes a thousand in one request; for other stores, requests are sent in parallel."""
         for path in paths:
             self._check(path)
         try:
@@ -174,7 +175,7 @@ class RemoteStore:
             raise translate(error, self._url, prefix) from error
 
     async def list_tables(self, prefix: str = "", after: str = "") -> "AsyncIterator[pa.Table]":
-        """A page is looked at row by row only if something in it is out of order."""
+        """Lists tables. A page is examined row by row only if something in it is out of order."""
         from lochan.store.remote_pages import ListedPages
 
         folder = prefix.rpartition("/")[0]
@@ -213,7 +214,8 @@ class RemoteStore:
             raise translate(error, self._url, path, writing=True) from error
 
     async def _span(self, path: str, start: int, stop: int, etag: str = "") -> tuple[bytes, Stat]:
-        """As much of the span as there is, of the version that `etag` names. Raises Invalid if there is nothing."""
+        """Returns as much of the span as there is, of the version that `etag` names. Raises Invalid if there is
+        nothing."""
         try:
             options: GetOptions = {"range": (start, stop)}
             if etag:
@@ -226,7 +228,8 @@ class RemoteStore:
             raise translate(error, self._url, path) from error
 
     def _whole(self, path: str, data: bytes, size: int) -> bytes:
-        """obstore accepts a body that is shorter than the answer's headers promise."""
+        """Checks that all bytes have arrived: obstore accepts a body that is shorter than the answer's headers
+        promise."""
         if len(data) != size:
             raise Transient(f"{self._url}/{path}: {len(data)} bytes arrived instead of {size}")
         return data
@@ -243,12 +246,13 @@ def _stat(meta: "ObjectMeta") -> Stat:
 
 
 def _quote_etag(etag: str) -> str:
-    """Azure's lists leave out the quotes that are part of an ETag, and that a condition needs."""
+    """Adds the quotes that are part of an ETag, and that a condition needs. Azure's lists leave them out."""
     return f'"{etag}"' if etag and not etag.endswith('"') else etag
 
 
 def _offset(prefix: str, after: str) -> str | None:
-    """Where the store may begin: before everything in the listing, as close as its own rules for paths allow."""
+    """Returns a path from which the store may begin: before everything in the listing, as close as its own rules for
+    paths allow."""
     if prefix and not prefix.endswith("/"):
         before = chr(ord(prefix[-1]) - 1) if prefix[-1] > "\0" else ""
         after = max(after, f"{prefix[:-1]}{before}\U0010ffff")  # the last text that sorts before the prefix
@@ -276,7 +280,7 @@ class CountedUpload:
         self.error: Exception | None = None
 
     async def up_to(self, size: int) -> bytes:
-        """The beginning: everything, in which case `ended` is set, or more than `size` bytes."""
+        """Returns the beginning: everything, in which case `ended` is set, or more than `size` bytes."""
         held = []
         while self.size <= size and (chunk := await anext(self._chunks, None)) is not None:
             self.size += len(chunk)

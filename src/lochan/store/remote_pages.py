@@ -1,5 +1,5 @@
-"""Pages of obstore's listing, as Arrow has them, made into tables of STAT_SCHEMA: what `RemoteStore.list` does with
-each object, for a whole page at once."""
+"""Turns pages of obstore's listing, as Arrow batches, into tables of STAT_SCHEMA. It does what `RemoteStore.list` does
+with each object, for a whole page at once."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class ListedPages:
         self.ended = False  # what follows has another prefix
 
     def table(self, page: Any) -> pa.Table:
-        """The objects of the next page. Raises Refused if the store does not list in order."""
+        """Returns the objects of the next page. Raises Refused if the store does not list in order."""
         batch = self._in_order(pa.record_batch(page))
         if not batch.num_rows:
             return STAT_SCHEMA.empty_table()
@@ -38,7 +38,8 @@ class ListedPages:
         return under(table, self._prefix, self._after)
 
     def _in_order(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Without markers that consoles made for empty folders, whose last slash obstore has dropped."""
+        """Returns the page without markers that consoles made for empty folders, whose last slash obstore has
+        dropped."""
         paths = batch.column("path")
         if not len(paths):
             return batch
@@ -55,7 +56,7 @@ class ListedPages:
 
 
 def _quote_etags(etags: pa.StringArray) -> pa.StringArray:
-    """Azure's lists leave out the quotes that are part of an ETag, and that a condition needs."""
+    """Adds the quotes that are part of an ETag, and that a condition needs. Azure's lists leave them out."""
     bare = pc.and_(pc.not_equal(etags, ""), pc.invert(pc.ends_with(etags, '"')))
     if not pc.any(bare).as_py():
         return etags

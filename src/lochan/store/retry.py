@@ -1,9 +1,8 @@
-"""Repeating calls that the store did not answer properly.
+"""Repeats calls that the store did not answer properly.
 
 `RetryStore` repeats reads, lists, replacing puts and deletes. It never repeats `put_if_absent`, whose second attempt
-would meet the first and look like a conflict, nor `put_stream`, whose chunks are gone. `settle` is the way to create an
-object and learn what is there in the end, ours or a rival's, whatever answers were lost on the way.
-"""
+would meet the first and look like a conflict, nor `put_stream`, whose chunks are gone. `settle` creates an object and
+returns what is there in the end, ours or a rival's, whatever answers were lost on the way."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -30,7 +29,7 @@ def nothing_is_immutable(path: str) -> bool:
 
 
 class Backoff:
-    """How long to wait before the next attempt: exponential, with full jitter, so that many clients do not return at
+    """Waits before the next attempt: exponentially longer, with full jitter, so that many clients do not return at
     once. `deadline` is in boot time."""
 
     def __init__(self, clock: Clock, ids: Ids, deadline: float) -> None:
@@ -50,11 +49,10 @@ class Backoff:
 
 
 class RetryStore(Wrapper):
-    """Repeats for `deadline_s` after each call, or after the last progress of a stream or a list.
+    """Repeats calls for `deadline_s` after each call, or after the last progress of a stream or a list.
 
-    A broken stream is resumed by ranges, but only for paths that are written once, as `immutable` tells: elsewhere the
-    rest could be of another version.
-    """
+    A broken stream is resumed by ranges, but only if `immutable` returns that its path is written once: otherwise the
+    rest could be of another version."""
 
     passes_on = (BulkDelete, SignedUrls, ServerCopies)  # `delete_all` repeats what fails, object by object
 
@@ -121,7 +119,7 @@ class RetryStore(Wrapper):
     async def _continued(
         self, listing: Callable[[str], AsyncIterator[T]], after: str, last: Callable[[T], str]
     ) -> AsyncIterator[T]:
-        """A listing that goes on where it failed."""
+        """Continues a listing where it failed."""
         backoff = self._backoff()
         begun = after
         while True:
@@ -187,8 +185,9 @@ async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, d
 
 
 async def _read(store: Store, path: str, ours: bytes) -> bytes | None:
-    """None: it cannot be read now. NotFound after AlreadyExists means a 409 without a winner, or a delete since. Bytes
-    that look like a rival's may be ours, damaged on the network: they must arrive twice to count."""
+    """Returns the bytes at the path, or None if they cannot be read now. NotFound after AlreadyExists means a 409
+    without a winner, or a delete since. Bytes that look like a rival's may be ours, damaged on the network: they must
+    arrive twice to count."""
     try:
         found = await store.get(path)
         return found if found == ours or found == await store.get(path) else None

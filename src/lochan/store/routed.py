@@ -1,9 +1,8 @@
 """One view of the files of a lake whose repositories may lie in other stores. The first part of a path is the id of a
 repository, which decides the store; the path is the same in each.
 
-For work that goes over a whole lake: checks, backups, the removal of what was deleted. A repository that is open uses
-its own store as it is, with all that this can do.
-"""
+This is for work on a whole lake: checks, backups, the removal of deleted repositories. An open repository uses its own
+store directly, with all its capabilities."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from typing import NamedTuple
@@ -13,7 +12,8 @@ from lochan.store.protocol import Stat, Store
 
 
 class RoutedStore(Wrapper):
-    """`route` gives the store of a repository that has one of its own, `routed` the ids of all that have."""
+    """Routes calls. `route` returns the store of a repository that has one of its own, `routed` the ids of all such
+    repositories."""
 
     def __init__(self, inner: Store, route: Callable[[str], Store | None], routed: Callable[[], Sequence[str]]) -> None:
         super().__init__(inner)
@@ -70,7 +70,7 @@ class RoutedStore(Wrapper):
 
 
 class StorageName(NamedTuple):
-    """Where the files of a repository are: a URL, and the name of the credentials that open it."""
+    """The place of the files of a repository: a URL, and the name of the credentials that open it."""
 
     url: str
     credentials: str = ""  # empty: those of the lake

@@ -1,9 +1,8 @@
 """Folders for files that a process needs temporarily. The process that creates one removes it.
 
 A killed command cannot. So all folders of a command are in one folder, with a lock that ends with the process, however
-it ends. The next command that creates a folder removes those whose lock nobody holds. Process ids would not work: those
-of another container mean nothing here.
-"""
+it ends. The next command that creates a folder removes those whose lock is free. Process ids would not work: those of
+another container mean nothing here."""
 
 import os
 import stat
@@ -34,8 +33,8 @@ def remove() -> None:
 
 
 def place() -> str | None:
-    """Where this process keeps its folders. None: in the usual place, also if there are no locks, because then nobody
-    could tell whether a folder is still in use."""
+    """Returns the folder in which this process keeps its folders. Returns None for the usual place, also if there are
+    no locks, because then it would be unknown whether a folder is still in use."""
     global _root
     if not own_process:
         return None
@@ -54,7 +53,8 @@ def place() -> str | None:
 
 
 def _lock(folder: str) -> int:
-    """The lock file gets its name after it is locked: if it is found unlocked, its holder is gone."""
+    """Makes and locks the lock file. The file gets its name after it is locked: if it is found unlocked, its holder is
+    gone."""
     import fcntl
     from pathlib import Path
 

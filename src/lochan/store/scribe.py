@@ -7,14 +7,13 @@ A synced file takes a dozen system calls, and at each of them a thread releases 
 back. Beside a busy event loop a put of 0.35 ms took 1.2 to 1.8 ms, and the loop lost as much. Another process has its
 own interpreter.
 
-The scribe runs the same code as the threads do, and ends with the process that started it. What
-it had in hand when it was killed is done again by a thread: a file is the same whoever puts it, and of a name that is
-taken already the folder is synced before anybody says so.
+The scribe runs the same code as the threads do, and ends with the process that started it. If it is killed, a thread
+repeats its current work: a file is the same whoever puts it, and if a name is taken already, the folder is synced
+before the caller gets an answer.
 
-One that does not answer, because it was stopped or hangs, is killed when its time is over, and only when it is dead is
-its work done again: else it might go on later, and put an old file over a newer one. Where it cannot even be killed,
-the outcome is unknown. Another takes its place (`keep_scribe`).
-"""
+A scribe that does not answer, because it was stopped or hangs, is killed when its time is over, and its work is
+repeated only when it is dead: otherwise it might continue later, and put an old file over a newer one. If it cannot
+even be killed, the outcome is unknown. Another scribe takes its place (`keep_scribe`)."""
 
 import asyncio
 import contextlib
@@ -52,7 +51,7 @@ _log = logging.getLogger("lochan.store")
 
 
 class ScribeFailure(msgspec.Struct, array_like=True):
-    """One of our errors on its way between two processes."""
+    """An error of Lochan on its way between two processes."""
 
     name: str  # of its class
     message: str
@@ -67,7 +66,8 @@ class ScribeFailure(msgspec.Struct, array_like=True):
 
 
 class Scribe:
-    """For one event loop. `connection` leads to the process: messages in, answers out, in any order."""
+    """The scribe of one event loop. `connection` leads to the process: messages go in, answers come out, in any
+    order."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Scribe:
         patience_s: float = PATIENCE_S,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`ended` is called after it has died by itself, or was killed because it did not answer."""
+        """`ended` is called after the process has died by itself, or was killed because it did not answer."""
         self._socket = connection
         self._process = process
         self._patience_s = patience_s
@@ -92,7 +92,8 @@ class Scribe:
 
     @staticmethod
     def suits() -> bool:
-        """Whether the system has sockets that preserve message boundaries, so that several threads can wait at one."""
+        """Returns whether the system has sockets that preserve message boundaries, so that several threads can wait at
+        one."""
         return sys.platform == "linux"
 
     @classmethod
@@ -109,8 +110,9 @@ class Scribe:
         return cls(ours, process, patience_s=patience_s, ended=ended)
 
     async def wrote(self, verb: int, path: bytes, data: bytes) -> ScribeFailure | bool:
-        """True: the file is written and durable. False: it may or may not be written, and the caller must write it.
-        Raises Unknown if the process may still write it later."""
+        """Lets the process write a file. Returns True if it is written and durable, the failure if it failed, and False
+        if it may or may not be written; then the caller must write it. Raises Unknown if the process may still write it
+        later."""
         if self._socket.fileno() < 0 or asyncio.get_running_loop() is not self._loop:
             return False
         self._number = number = self._number + 1
@@ -138,7 +140,7 @@ class Scribe:
             self._release(_Died)
 
     def _disconnect(self) -> bool:
-        """From now on callers do the work themselves. False: it was disconnected before."""
+        """Closes the connection: from now on callers do the work themselves. Returns False if it was closed before."""
         if self._socket.fileno() < 0:
             return False
         self._timer.cancel()
@@ -174,7 +176,8 @@ class Scribe:
         self._loop.call_later(_KILL_S, self._release, _Hangs)
 
     def _kill(self) -> None:
-        """Runs in a thread. SIGKILL also ends a stopped process, but not one that waits for a disk in the kernel."""
+        """Kills the process, in a thread. SIGKILL also ends a stopped process, but not one that waits for a disk in the
+        kernel."""
         if self._process is not None:
             _reap(self._process)
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -215,7 +218,7 @@ class _Hangs(Exception):
 
 
 def _reap(process: "subprocess.Popen[bytes]", after_s: float = 0.0) -> None:
-    """Returns when the process is dead. It has `after_s` to end by itself."""
+    """Returns when the process is dead. It has `after_s` seconds to end by itself."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(after_s)
         return
@@ -264,7 +267,7 @@ def main() -> None:
     for other in others:
         other.start()
     work(connection, store)
-    os._exit(0)  # the other end is gone, and nobody waits for what is being written
+    os._exit(0)  # the other end is gone, and does not wait for what is being written
 
 
 def work(connection: socket.socket, store: LocalStore) -> None:
@@ -278,11 +281,11 @@ def work(connection: socket.socket, store: LocalStore) -> None:
             path = message[HEAD.size : HEAD.size + length].decode()
             data = message[HEAD.size + length :]
             connection.send(answer(number, _failure(store, verb, path, data)))
-    except OSError:  # nobody waits for the answer
+    except OSError:  # the other end is gone
         return
     except BaseException:
-        # Nobody knows how far a file was written. After this process has ended, threads write everything again and sync
-        # what they find. An answer would be taken for the truth.
+        # It is unknown how far a file was written. After this process has ended, threads write everything again and
+        # sync what they find. An answer would be trusted.
         traceback.print_exc()
         os._exit(1)
 
@@ -296,7 +299,7 @@ def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> ScribeFail
 
 
 def answer(number: int, failure: ScribeFailure | None) -> bytes:
-    """What the process sends back."""
+    """Returns the answer that the process sends back."""
     if failure is None:
         return DONE.pack(number)
     data = msgspec.msgpack.encode(failure)

@@ -1,9 +1,8 @@
-"""A store's listing as Arrow tables: for listings of millions, where an object in Python for each would cost more than
-everything that is done with it.
+"""A store's listing as Arrow tables, for listings of millions: a Python object for each would cost more than all the
+work with it.
 
 `stat_tables` works with every store. Those that can list tables themselves have the capability `TableLists`; wrappers
-that repeat or count requests have it too, and hand on what the store inside gives.
-"""
+that repeat or count requests have it too, and pass on the tables of the store inside."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -26,7 +25,7 @@ _ROWS = 10_000  # of a table: 1 MB
 
 
 async def stat_tables(store: Store, prefix: str = "", after: str = "") -> AsyncIterator[pa.Table]:
-    """What `store.list` gives, in the same order, as tables of STAT_SCHEMA; none is empty."""
+    """Yields the objects of `store.list`, in the same order, as tables of STAT_SCHEMA; none is empty."""
     lists = capability(store, TableLists)
     if lists is not None:
         async for table in lists.list_tables(prefix, after):
@@ -43,7 +42,7 @@ async def stat_tables(store: Store, prefix: str = "", after: str = "") -> AsyncI
 
 
 def table_of_stats(stats: Sequence[Stat]) -> pa.Table:
-    """Raises Invalid for a path that is not valid Unicode."""
+    """Returns the objects as a table. Raises Invalid for a path that is not valid Unicode."""
     try:
         paths = pa.array([stat.path for stat in stats], pa.string())
     except UnicodeEncodeError:
@@ -62,7 +61,7 @@ def table_of_stats(stats: Sequence[Stat]) -> pa.Table:
 
 
 def under(page: pa.Table, prefix: str, after: str) -> pa.Table:
-    """The rows that a listing of `prefix` behind `after` shows."""
+    """Returns the rows that a listing of `prefix` behind `after` shows."""
     paths = page["path"]
     shown = pc.and_(pc.starts_with(paths, prefix), pc.greater(paths, after))
     return page if pc.all(shown).as_py() else page.filter(shown)

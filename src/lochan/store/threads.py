@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def for_tables() -> "Threads":
-    """For work on whole tables, which is limited by the processor."""
+    """Returns threads for work on whole tables, which is limited by the processor."""
     return Threads(max(2, min(_PROCESSORS_MAX, os.cpu_count() or 1)))
 
 
@@ -32,7 +32,7 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """The result of `work(*arguments)`. A cancelled caller leaves the work running to its end."""
+        """Runs the work and returns its result. A cancelled caller leaves the work running to its end."""
         loop = running_loop()
         if loop is None:
             return work(*arguments)

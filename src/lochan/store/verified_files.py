@@ -1,14 +1,13 @@
-"""Which files were read completely and had the right SHA-256, at which stamp.
+"""Remembers which files were read completely and had the right SHA-256, at which stamp.
 
     <file>        marks of 8 bytes, the newest last, without a header
 
 A mark is a digest of the file's name, its stamp (inode, size and times on a disk, the ETag on a bucket), its SHA-256
-and the week. A process that finds the mark need not read the file again. A stamp proves that nobody has written to the
-file through the file system since, but not that the disk still holds the bytes. So each mark is valid for a week at
-most, and code that copies rows into new files never uses marks.
+and the week. A process that finds the mark need not read the file again. A stamp proves that the file was not written
+to through the file system since, but not that the disk still holds the bytes. So each mark is valid for a week at most,
+and code that copies rows into new files never uses marks.
 
-A mark that is damaged or lost costs one more reading of a file, and nothing else.
-"""
+A mark that is damaged or lost costs one more reading of a file, and nothing else."""
 
 # ruff: noqa: PTH104, PTH108
 # Files are opened by descriptor here, as in the store's cache.
@@ -36,15 +35,15 @@ _numbers = count()
 
 
 def stamp_of(stat: os.stat_result, wall_us: int) -> tuple[int, ...] | None:
-    """A value that changes when the file is written to or replaced. None: the file is so new that a write now could
-    leave the same stamp."""
+    """Returns a value that changes when the file is written to or replaced. Returns None if the file is so new that a
+    write now could leave the same stamp."""
     if abs(wall_us * 1_000 - stat.st_ctime_ns) < YOUNG_NS:
         return None
     return identity_of(stat)
 
 
 def identity_of(stat: os.stat_result) -> tuple[int, ...]:
-    """Changes with every change of the file; its ctime cannot be set back."""
+    """Returns a value that changes with every change of the file; its ctime cannot be set back."""
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
@@ -74,7 +73,7 @@ class VerifiedFiles:
         return True
 
     def add(self, name: str, stamp: Stamp | None, digest: bytes) -> None:
-        """The file had this digest, and this stamp before and after it was read."""
+        """Records that the file had this digest, and this stamp before and after it was read."""
         if stamp is None:
             return
         mark, until = self._mark(name, stamp, digest)
@@ -133,7 +132,7 @@ class VerifiedFiles:
         return self._marks
 
     def _mark(self, name: str, stamp: Stamp, digest: bytes) -> tuple[int, int]:
-        """The mark, and when it ends."""
+        """Returns the mark, and the time at which it ends."""
         encoded = f"{self._url}\0{name}\0".encode(errors="surrogatepass")
         # The weeks of different files begin at different times, so that not all marks end on one day.
         offset = crc32(encoded) * _PERIOD_US >> 32
