@@ -108,7 +108,7 @@ def commit_changes(options: "CommitOptions", form: str) -> None:
 
 def on_checkout(place: Path, work: Callable[["Checkout"], Awaitable[T]]) -> T:
     """Does the work of a command on the checkout at this place. Its lake is the one it was made from, unless another
-    place for that was given with --lake. Raises NotFound."""
+    one was given with --lake. Raises NotFound."""
     from lochan.checkout import state
     from lochan.cli.lazy_group import flags
     from lochan.cli.session import on_lake

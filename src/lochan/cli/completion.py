@@ -66,7 +66,7 @@ _ZSH_KINDS, _ZSH_END = 'elif [[ "$type" == "dir" ]]', 'if [ -n "$completions" ]'
 
 class _Asked(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        self.ctx_args["obj"] = args  # what was typed before, also what click could not make sense of
+        self.ctx_args["obj"] = args  # the words before, also those that click could not parse
         return super().get_completions(args, incomplete)
 
 
@@ -115,6 +115,6 @@ KINDS: dict[str, type[ShellComplete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 
 
 def register() -> None:
-    """For click, which answers where the variable is set."""
+    """Registers the classes with click, which answers if its variable is set."""
     for name, kind in KINDS.items():
         add_completion_class(kind, name)

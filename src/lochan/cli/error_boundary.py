@@ -29,7 +29,7 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
     except LochanError as error:
         ctx.exit(_report(error, ctx))
     except ExceptionGroup as group:
-        # Tasks that ran side by side: the first error of ours speaks for all of them.
+        # Of tasks that ran side by side, the first error of ours stands for all of them.
         ours = group.subgroup((LochanError, OSError))
         if ours is None:
             raise
@@ -72,7 +72,7 @@ def code_of(error: LochanError) -> int:
 
 
 def _say_how_to_repeat(ctx: click.Context) -> None:
-    """If it is unknown whether the change was made."""
+    """Prints how to repeat the command, if it is unknown whether the change was made."""
     key = key_of(ctx)
     if key is not None and key.used:
         click.echo(
@@ -111,7 +111,7 @@ def _pasteable(error: LochanError, ctx: click.Context) -> str:
 
 
 def _message(error: LochanError) -> str:
-    """With a name that is similar to the one that was not found."""
+    """Returns the message, with a name that is similar to the one that was not found."""
     if not isinstance(error, NotFound) or not error.name or error.among is None:
         return error.message
     from lochan.config.settings import did_you_mean

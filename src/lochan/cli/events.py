@@ -47,7 +47,8 @@ async def _print(
     follow: bool,
     form: str,
 ) -> None:
-    """After a record, or with `follow`, the limit ends the list; otherwise it is the number of events at the start."""
+    """Prints events. After a record, or with `follow`, the limit ends the list; otherwise it is the number of events at
+    the start."""
     count = 0
     names = await _names(lake)
     async for event in lake.events(repository, last=last, after=after, follow=follow):

@@ -1,4 +1,4 @@
-"""`lochan gc`: how long what is kept, and the removal of what nothing names any more."""
+"""`lochan gc`: retention times, and the removal of files that nothing names any more."""
 
 from typing import TYPE_CHECKING
 

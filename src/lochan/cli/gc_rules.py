@@ -1,4 +1,4 @@
-"""`lochan gc rules`: how long what is kept."""
+"""`lochan gc rules`: the rules of retention."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ repository_argument = click.argument("repository", metavar="REPO")
 
 
 def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What rules are given by: these options, or a file."""
+    """Adds the options that set rules: the single rules, or a file."""
     options = [
         click.option(
             "--keep",
@@ -220,7 +220,7 @@ def show_expired(found: "ExpireResult", form: str, verb: str) -> None:
 
 
 def show_drops(drops: "Sequence[RuleDrop]", form: str, verb: str) -> None:
-    """By branch, in the order in which the rules decide."""
+    """Prints drops by branch, in the order in which the rules decide."""
     for each in drops:
         amount = f"{count_noun(each.rows, 'row')}" if each.rows else f"{count_noun(each.objects, 'object')}"
         size = f", {size_cell(each.bytes)}" if each.bytes else ""

@@ -1,4 +1,4 @@
-"""`lochan hooks`: what is asked before a repository changes, and what it said."""
+"""`lochan hooks`: the hooks of a repository, which are called before it changes, and their results."""
 
 from typing import Any
 

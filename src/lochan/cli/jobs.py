@@ -80,7 +80,7 @@ def _print(job: "JobInfo") -> None:
 
 
 def _readable(record: dict[str, Any]) -> dict[str, Any]:
-    """For people: progress in one word, without empty fields."""
+    """Returns a record for people: progress in one word, without empty fields."""
     rest = {key: value for key, value in record.items() if key not in _PARTS}
     return {**rest, "progress": _progress(record), "written": _written_bytes(record)}
 

@@ -17,8 +17,9 @@ Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 
 class LazyGroup(click.Group):
-    """`verbs` maps each verb to where its command is, as "module:attribute"; or, under titles for the help, several
-    such. A module that holds all verbs of its group adds them with `@group.verb(…)` instead."""
+    """A group of verbs, which are imported when they are used. `verbs` maps each verb to the place of its command, as
+    "module:attribute"; or, under titles for the help, several such. A module that holds all verbs of its group adds
+    them with `@group.verb(…)` instead."""
 
     def __init__(self, *args: Any, verbs: Verbs | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -47,7 +48,7 @@ class LazyGroup(click.Group):
             return None
         if not isinstance(command, LazyGroup):
             _take_global_options(command)
-        if ctx.resilient_parsing:  # somebody pressed the tab key
+        if ctx.resilient_parsing:  # the user pressed the tab key
             from lochan.cli.suggestions import add_suggestions
 
             add_suggestions(command)
@@ -67,7 +68,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def prepare(self, ctx: click.Context) -> None:
-        """What the first call of each verb does whose module is imported, for a process that forks for each call."""
+        """Does the work of the first call of each verb whose module is imported, for a process that forks for each
+        call."""
         self.get_help_option(ctx)
         imported = [name for name, place in self._places.items() if place.partition(":")[0] in sys.modules]
         for command in [self.get_command(ctx, name) for name in (*imported, *self.commands)]:
@@ -93,7 +95,7 @@ def _nearest(verb: str, known: list[str]) -> str:
 
 
 def summary(command: click.Command | None) -> str:
-    """What it does, in one line: the first sentence of its help."""
+    """Returns a summary in one line: the first sentence of its help."""
     text = " ".join((command.help if command and command.help else "").partition("\n\n")[0].split())
     return re.split(r"[.:;](?= |$)| \(", text, maxsplit=1)[0]
 
@@ -106,7 +108,7 @@ def _take_global_options(command: click.Command) -> None:
     command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))
 
 
-# The global options, and what the user gave of them, for `session.py` to read.
+# The global options, and their values as given by the user, for `session.py` to read.
 
 
 _META = "lochan.flags"

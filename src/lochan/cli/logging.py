@@ -21,13 +21,14 @@ _LEVELS: Mapping[str, int] = {
 
 
 def set_up(config: Config, stream: TextIO | None = None) -> None:
-    """Sends Lochan's log lines where `logging.output` says; `-` is `stream`, stderr unless the caller has another."""
+    """Sends Lochan's log lines where `logging.output` demands; `-` is `stream`, stderr unless the caller has
+    another."""
     _send(config, "lochan", stream or sys.stderr, _lines(config))
 
 
 def set_up_server(config: Config) -> None:
-    """The same for a process of the server, with what its libraries say from warnings on; `-` is stdout here. Lines of
-    requests come whole, in either format."""
+    """Sets up logging for a process of the server, with the warnings and errors of its libraries; `-` is stdout here.
+    Lines of requests come whole, in either format."""
     handler = _send(config, "lochan", sys.stdout, _lines(config))
     _send(config, "lochan.access", sys.stdout, logging.Formatter())
     everything = logging.getLogger()
@@ -83,11 +84,11 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
     output = config.settings.logging.output
     if output == "-":
         return logging.StreamHandler(stream)
-    from logging.handlers import WatchedFileHandler  # a file that was moved away is begun anew
+    from logging.handlers import WatchedFileHandler  # starts a new file if the old one was moved away
 
     class PrivateFileHandler(WatchedFileHandler):
-        """A log tells who asked for what: a file that it makes is for its owner alone. One that is there stays as it
-        is, because its owner may want others to read it."""
+        """A log shows the requests of all users, so a new file is readable by its owner alone. An existing file keeps
+        its mode, because its owner may want others to read it."""
 
         def _open(self) -> TextIOWrapper:
             file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

@@ -63,7 +63,7 @@ def logout_command(name: str, form: str) -> None:
 
 
 def _keys(config: "Config", access_key_id: str | None, secret_stdin: bool) -> tuple[str, str]:
-    """Raises Invalid."""
+    """Returns the access key and its secret: given, configured, or asked for. Raises Invalid."""
     given = config.settings.remote
     access = access_key_id or given.access_key_id
     asks = sys.stdin.isatty() and not secret_stdin
@@ -85,7 +85,7 @@ def _keys(config: "Config", access_key_id: str | None, secret_stdin: bool) -> tu
 
 
 def _try_key(config: "Config", profile: Profile) -> str:
-    """The user that the key belongs to. Raises what the server says of it."""
+    """Returns the user that the key belongs to. Raises the server's error."""
     from lochan import __version__
     from lochan.cli.session import run
     from lochan.remote.address import RemoteAddress

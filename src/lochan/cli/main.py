@@ -16,7 +16,5 @@ def main() -> None:
         from lochan.cli import process
 
         process.run(gains=wanted)
-    except (
-        KeyboardInterrupt
-    ):  # while it imports what the command needs: nothing was done yet, and nothing has to be said
+    except KeyboardInterrupt:  # during imports: nothing was done yet, so no message is needed
         os._exit(_INTERRUPTED)

@@ -39,7 +39,8 @@ def mcp_command() -> None:
 
 
 async def _agent(config: "Config", user: str) -> "AgentContext":
-    """`user` is who acts on a lake that is opened here; empty: the server knows it by the access key."""
+    """Opens the lake for an agent. `user` is the user that acts on a lake that is opened here. It is empty for a
+    server, which determines the user by the access key."""
     from lochan.api.options import DEFAULT_ENGINE, QueryOptions
     from lochan.mcp.tools import AgentContext, query_with
 

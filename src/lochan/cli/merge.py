@@ -106,7 +106,8 @@ def merge_command(
 
 
 def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
-    """Raises Invalid for what is no prefix with a strategy, and for a prefix that comes twice."""
+    """Parses strategies by prefix. Raises Invalid if a text is not a prefix with a strategy, and for a prefix that
+    comes twice."""
     found: dict[str, str] = {}
     for text in given:
         prefix, _, strategy = text.rpartition("=")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def time(option: str, text: str | None) -> "datetime | None":
-    """Raises Invalid, naming the option."""
+    """Parses a time. Raises Invalid, naming the option."""
     from lochan.api.options import parse_time
 
     if text is None:
@@ -32,7 +32,7 @@ def time(option: str, text: str | None) -> "datetime | None":
 
 
 def size_bytes(option: str, text: str) -> int:
-    """Raises Invalid, naming the option."""
+    """Parses a size. Raises Invalid, naming the option."""
     from pathlib import Path
 
     from lochan.config.kinds import SIZE, ValueContext
@@ -46,7 +46,7 @@ def size_bytes(option: str, text: str) -> int:
 
 
 def notes(given: tuple[str, ...]) -> dict[str, str]:
-    """Raises Invalid for what is no note, and for a key that comes twice."""
+    """Parses metadata. Raises Invalid for a text that is no KEY=VALUE, and for a key that comes twice."""
     found: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
@@ -59,7 +59,7 @@ def notes(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def seconds(option: str, text: str) -> float:
-    """Raises Invalid, naming the option."""
+    """Parses a length of time. Raises Invalid, naming the option."""
     from pathlib import Path
 
     from lochan.config.kinds import LENGTH, ValueContext
@@ -96,7 +96,7 @@ _QUERY_OPTIONS = (
 
 
 class JobOptions(NamedTuple):
-    """What was given on the command line."""
+    """The options as they were given on the command line."""
 
     engine: str = "auto"
     master: str | None = None
@@ -105,7 +105,7 @@ class JobOptions(NamedTuple):
     go_on: bool = False
 
     def parsed(self) -> "EngineOptions":
-        """Raises Invalid, naming the option."""
+        """Returns the parsed options. Raises Invalid, naming the option."""
         from lochan.api.options import EngineOptions
 
         return EngineOptions(
@@ -123,7 +123,8 @@ def job_options(command: F) -> F:
 
 
 def engine_options(engine: str, master: str | None, memory: str | None) -> "EngineOptions":
-    """For work on metadata, which the embedded engine does without pandas. Raises Invalid, naming the option."""
+    """Returns the options for work on metadata, which the embedded engine does without pandas. Raises Invalid, naming
+    the option."""
     if engine == "duckdb":
         without_pandas()
     return JobOptions(engine, master, memory).parsed()
@@ -135,7 +136,7 @@ def query_options(command: F) -> F:
 
 
 def _with_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
-    """In the order in which its help is to list them."""
+    """Adds the options in the order in which the command's help lists them."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -158,7 +159,7 @@ def commit_options(command: F) -> F:
 
 
 def commit_message(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "CommitOptions":
-    """Raises Invalid, naming the option."""
+    """Returns the options of a commit. Raises Invalid, naming the option."""
     from lochan.api.options import CommitOptions
 
     return CommitOptions(message=message, metadata=_notes(meta), author=author, date=time("--date", date))
@@ -192,8 +193,8 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for conf
 
 
 def confirm(question: str, undone: str) -> None:
-    """Raises Refused unless the user confirms at a terminal; `undone` says what did not happen then. Do not call it
-    in an event loop, which would take the first Ctrl-C for itself."""
+    """Asks for confirmation. Raises Refused unless the user confirms at a terminal; `undone` describes what did not
+    happen then. Do not call it in an event loop, which would take the first Ctrl-C for itself."""
     if not is_terminal():
         raise Refused(f"{undone}: nobody confirmed it", hint="give --yes to go on without being asked")
     if not click.confirm(printable(question)):

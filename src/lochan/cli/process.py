@@ -1,4 +1,4 @@
-"""Runs the command in this process: what is set up before, and how it ends."""
+"""Runs the command in this process: sets it up, and ends it."""
 
 import gc
 import io
@@ -12,7 +12,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000  # a query makes half as many while it is
 
 
 def run(*, gains: bool = False) -> None:
-    """`gains`: a companion would have made it quicker."""
+    """Runs the command. `gains`: a companion would have made it faster."""
     prepare()
     write_whole()
     try:
@@ -44,8 +44,9 @@ def command() -> NoReturn:
 
 
 def write_whole() -> None:
-    """Without a buffer (PYTHONUNBUFFERED, which is usual in containers) Python writes as much of an answer as the pipe
-    takes at once, says how much that was, and nobody asks: the rest would be lost without a word."""
+    """Ensures that output is written in full. Without a buffer (PYTHONUNBUFFERED, which is usual in containers) Python
+    writes as much as the pipe takes at once and returns that number, which is ignored: the rest would be lost
+    silently."""
     raw = getattr(sys.stdout, "buffer", None)
     if isinstance(raw, io.RawIOBase):
         sys.stdout = io.TextIOWrapper(
@@ -54,9 +55,9 @@ def write_whole() -> None:
 
 
 def leave(end: SystemExit) -> NoReturn:
-    """Exit, but never while obstore's threads may still ask for Python. Where one does so while Python is being taken
-    down the process aborts, whatever the command had answered: seen in a third of the runs on a busy machine. DuckDB
-    would complain on stderr that nothing of it was taken down."""
+    """Exits, but never while obstore's threads may still call Python. If one of them does so while Python is being
+    finalized, the process aborts, whatever the command has printed: this was seen in a third of the runs on a busy
+    machine. DuckDB would complain on stderr that it was not closed."""
     clean()
     if not _is_written():
         leave_at_once(end.code if isinstance(end.code, int) else _UNWRITTEN)
@@ -102,8 +103,8 @@ def _is_written() -> bool:
 
 
 def _open_closed() -> None:
-    """Standard streams that the caller has closed lead nowhere. Left closed, the next file that is opened would get
-    their number, and be written into by whatever prints."""
+    """Opens standard streams that the caller has closed, on /dev/null. Otherwise, the next opened file would get their
+    number, and output would be written into it."""
     for number, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)

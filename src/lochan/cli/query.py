@@ -44,7 +44,7 @@ def query_command(
 
 
 def query_text(text: str | None, include: str | None) -> str:
-    """From the command line, from a file (`-I FILE` or `@FILE`) or from standard input (`-`)."""
+    """Returns the query from the command line, from a file (`-I FILE` or `@FILE`) or from standard input (`-`)."""
     if (text is None) == (include is None):
         raise click.UsageError("Give a query, a file that holds one with @FILE or -I, or - to read standard input.")
     if text == "-":

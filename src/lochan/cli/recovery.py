@@ -1,4 +1,4 @@
-"""`lochan fsck`, `rebuild` and `scrub`: whether a lake's files are what was written, and what can be made again."""
+"""`lochan fsck`, `rebuild` and `scrub`: check a lake's files, and rebuild those that can be rebuilt."""
 
 from typing import TYPE_CHECKING
 

@@ -153,7 +153,7 @@ def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
 
 
 def _more(rule: dict[str, Any]) -> str:
-    """What a rule asks for beside what it blocks."""
+    """Returns the requirements of a rule, beside what it blocks."""
     mergers = f"merged by {', '.join(rule['mergers'])}" if rule["mergers"] else ""
     needs = [count_noun(rule["approvals"], "approval")] if rule["approvals"] else []
     needs += [f"check {name}" for name in rule["checks"]] + (["stale approvals count"] if rule["keep_stale"] else [])

@@ -82,7 +82,7 @@ def show_repositories(form: str) -> None:
 
 
 def show_deleted(form: str, kind: str = "") -> None:
-    """`kind`: only those."""
+    """Shows deleted repositories, all or those of one kind."""
     from lochan.cli.session import on_lake
 
     records = on_lake(lambda lake: all_records(lake.deleted_repositories()))
@@ -149,7 +149,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         await lake.repository(name).delete()
 
     if not yes and not is_repeated(click.get_current_context()):
-        on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
+        on_lake(look, reads=True)  # so that users are not asked to confirm a name that does not exist
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     on_lake(delete)

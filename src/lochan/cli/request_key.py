@@ -27,7 +27,8 @@ class RequestKey:
 
 
 def key_option(*, alias: bool) -> click.Option:
-    """For commands that change something. `--key` is an alias, where that does not mean what rows are sorted by."""
+    """Returns the option for commands that change something. `--key` is an alias, unless it means the fields by which
+    rows are sorted."""
     return click.Option(
         [OPTION, *(["--key"] if alias else []), "request_key"],
         metavar="KEY",
@@ -38,7 +39,7 @@ def key_option(*, alias: bool) -> click.Option:
 
 
 def key_of(ctx: click.Context) -> RequestKey | None:
-    """None: the command changes nothing."""
+    """Returns the command's key, or None if it changes nothing."""
     found: RequestKey | None = ctx.meta.get(_META)
     return found
 
@@ -50,7 +51,7 @@ def is_repeated(ctx: click.Context) -> bool:
 
 
 def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
-    """Who asks, with the key of this command."""
+    """Returns the actor, with the key of this command."""
     key = key_of(ctx)
     if key is None:
         return actor
@@ -60,7 +61,7 @@ def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
 
 
 def command_key(ctx: click.Context) -> str:
-    """The key of this command; empty: it changes nothing."""
+    """Returns the key of this command, which is empty if it changes nothing."""
     key = key_of(ctx)
     if key is None:
         return ""
@@ -72,7 +73,7 @@ def command_key(ctx: click.Context) -> str:
 
 
 def changes_nothing(ctx: click.Context) -> None:
-    """For a call that changes nothing, of a command that can."""
+    """Marks a call as one that changes nothing, of a command that can."""
     ctx.meta.pop(_META, None)
 
 

@@ -1,7 +1,6 @@
 """The `lochan` command: its verbs, its global options, and the one place where an error becomes an exit code.
 
-Nothing heavy is imported here: `lochan --version` pays for click alone, and each verb for what it uses.
-"""
+Nothing heavy is imported here: `lochan --version` imports click alone, and each verb imports what it uses."""
 
 import os
 from typing import Any
@@ -103,7 +102,7 @@ VERBS = {
     },
 }
 
-# These say themselves whether a run needs pandas, which Spark takes in.
+# These decide themselves whether a run needs pandas, which Spark imports.
 MAY_RUN_SPARK = frozenset(
     (
         "compact",

@@ -87,7 +87,7 @@ def _cores() -> int:
 
 
 def _check_libraries(libraries: tuple[str, ...], what: str, extra: str) -> None:
-    """Raises Refused, before a process is started that could only fail."""
+    """Raises Refused if a library is missing, before a process is started that could only fail."""
     from importlib.util import find_spec
 
     missing = [name for name in libraries if find_spec(name) is None]
@@ -99,8 +99,8 @@ def _check_libraries(libraries: tuple[str, ...], what: str, extra: str) -> None:
 
 
 async def _check_keys(config: Config) -> str:
-    """The token of the set-up link, drawn if the lake has no user and no key was given for one; else empty. Raises
-    Invalid for what was given as the first administrator's key, before anything is started."""
+    """Returns the token of the set-up link, drawn if the lake has no user and no key was given for one; else an empty
+    text. Raises Invalid for a wrong key of the first administrator, before anything is started."""
     from lochan.access.users import admin_credentials, check_encryption
 
     async with open_engine_lake(config) as lake:
@@ -113,7 +113,7 @@ async def _check_keys(config: Config) -> str:
 
 
 async def _admin(config: Config) -> "NewAccessKey | None":
-    """Made with the key that was given, if one was and the lake has no user."""
+    """Makes the first administrator with the given key, if there is one and the lake has no user."""
     if not any(_given_admin()):
         return None
     from lochan.access.users import ensure_admin
@@ -183,7 +183,8 @@ def _listener(
 
 
 def _oidc(config: Config) -> "OidcSettings | None":
-    """Raises Invalid, or Refused where what it needs is not installed."""
+    """Returns the settings of OpenID Connect. Raises Invalid, or Refused if the libraries that it needs are not
+    installed."""
     given = config.settings.login.oidc
     if given.issuer is None:
         return None
@@ -238,7 +239,7 @@ def _limits(config: Config) -> "ClientLimits":
 
 
 def _proxies(config: Config) -> tuple[str, ...]:
-    """Raises Invalid for what is no address and no network."""
+    """Returns the trusted proxies. Raises Invalid for a text that is no address and no network."""
     from lochan.server.origin import TrustedProxies
 
     found = tuple((config.settings.server.trusted_proxies or "").split())
@@ -283,7 +284,7 @@ def _tls(certificate: str | None, key: str | None) -> "Tls | None":
 
 
 def _check_pair(certificate: str, key: str) -> None:
-    """Raises Invalid, before a process is started that could only fail."""
+    """Checks certificate and key. Raises Invalid, before a process is started that could only fail."""
     import ssl
 
     try:

@@ -48,8 +48,8 @@ def is_remote() -> bool:
 def on_lake(
     work: Callable[["Lake"], Awaitable[T]], *, lake: str | None = None, reads: bool = False, counted: bool = False
 ) -> T:
-    """Does the work of a command on its lake, or on the one that the verb was given. `reads`: it changes nothing, see
-    `read`."""
+    """Does the work of a command on its lake, or on the one that the verb was given. `reads`: the work changes nothing,
+    see `read`."""
     config = configuration(lake)
     place = lake_place(config)
     if is_server(place.url):
@@ -65,7 +65,8 @@ def on_lake(
 
 @asynccontextmanager
 async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
-    """`counted`: for a job, whose record tells how much this process has put to the store."""
+    """Opens the lake. `counted`: it is for a job, whose record contains how much this process has written to the
+    store."""
     lake = lake_verbs(config, await opened_lake(config, counted=counted), actor(config), one_request=True)
     try:
         yield lake
@@ -74,7 +75,7 @@ async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["
 
 
 async def lasting_lake(config: Config) -> "Lake":
-    """For several requests, one after the other. The caller closes it."""
+    """Opens a lake for several requests, one after the other. The caller closes it."""
     place = lake_place(config)
     if is_server(place.url):
         return await remote_address(config, place, config.settings.user or "").open_verbs()
@@ -82,8 +83,8 @@ async def lasting_lake(config: Config) -> "Lake":
 
 
 def _on_server(config: Config, place: "LakeLocation", work: Callable[["Lake"], Awaitable[T]]) -> T:
-    """On a lake behind a server. The loop runs on a thread of its own until the command ends: rows of a result are
-    still to come when the work is done."""
+    """Does the work on a lake behind a server. The loop runs on a thread of its own until the command ends: rows of a
+    result may still be on their way when the work is done."""
     from lochan.cli.logging import set_up
     from lochan.runtime import Runtime
 
@@ -93,7 +94,7 @@ def _on_server(config: Config, place: "LakeLocation", work: Callable[["Lake"], A
     ctx.call_on_close(runtime.stop)
 
     async def worked() -> T:
-        with ctx.scope(cleanup=False):  # click knows the context of each thread
+        with ctx.scope(cleanup=False):  # click has a context for each thread
             lake = await remote_address(config, place, config.settings.user or "", command_key(ctx)).open_verbs()
             ctx.call_on_close(lambda: runtime.wait(lake.close()))
             return await work(lake)
@@ -112,8 +113,8 @@ def run(config: Config, work: Coroutine[object, object, T]) -> T:
 
 
 def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """`run`, for work that changes nothing. On a local disk such work never waits, and so needs no event loop: to
-    import one takes as long as all the rest of the command. A database is asked over a network."""
+    """Runs work that changes nothing, like `run`. On a local disk such work never waits, and so needs no event loop,
+    whose import takes as long as the rest of the command. A database needs one, because it is behind a network."""
     if lake_place(config).folder is None or config.settings.journal.postgres.url is not None:
         return run(config, work())
     coroutine = work()
@@ -149,7 +150,7 @@ async def open_engine_lake(config: Config, *, counted: bool = False) -> AsyncIte
 
 
 def _log(config: Config) -> Callable[[str], None]:
-    """Where the lake's alarms go; logging is imported for the first of them."""
+    """Returns a function that logs the lake's alarms. Logging is imported for the first of them."""
 
     def log(message: str) -> None:
         import logging

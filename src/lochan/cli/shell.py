@@ -1,4 +1,4 @@
-"""`lochan shell`: one query after the other, on one open lake."""
+"""`lochan shell`: runs one query after the other, on one open lake."""
 
 import re
 import sys
@@ -80,7 +80,7 @@ class Shell:
         self.code = 0  # of the last mistake
 
     def answer(self, text: str) -> bool:
-        """False: the shell ends."""
+        """Answers a query or a command. Returns False if the shell ends."""
         from lochan.cli.error_boundary import code_of, print_error, print_message
 
         if text.startswith("\\"):
@@ -99,7 +99,7 @@ class Shell:
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
-        except LochanError:  # nothing is worth a message while somebody types
+        except LochanError:  # no message may disturb the user's typing
             return []
 
     def _query(self, text: str) -> None:
@@ -136,7 +136,7 @@ class Shell:
         return found
 
     def _fields_of(self, pool: str) -> list[str]:
-        """As they were when they were first asked for."""
+        """Returns the fields of a pool, as they were at the first call."""
         if pool not in self._fields:
             self._fields[pool] = self._run(self._lake.pool(pool).fields())
         return self._fields[pool]
@@ -146,7 +146,7 @@ _SOURCE = re.compile(r"\bfrom\s+([\w.-]+)")
 
 
 def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Callable[[str], list[str]]) -> list[str]:
-    """`line` is the text before the word."""
+    """Returns suggestions for a word. `line` is the text before it."""
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
         return _beginning(word, pools())

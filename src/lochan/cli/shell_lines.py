@@ -18,7 +18,7 @@ Complete = Callable[[str, str], list[str]]
 
 
 def questions(complete: Complete | None) -> Iterator[str]:
-    """Each complete query, or command that begins with a backslash."""
+    """Yields each complete query, or command that begins with a backslash."""
     remember = _set_up(complete) if complete is not None else None
     text = ""
     while True:
@@ -86,13 +86,14 @@ def _set_up(complete: Complete) -> Callable[[], None] | None:
 
 
 def _history(file: Path) -> Callable[[], None]:
-    """Reads it, and gives what appends the line that was typed last. Other shells may append to the same file."""
+    """Reads the history file, and returns a function that appends the last line. Other shells may append to the same
+    file."""
     import readline
 
     readline.set_history_length(_HISTORY_LINES)
     with suppress(OSError):
         make_private_folder(str(file.parent))
-        os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, FILE_MODE))  # what somebody asks is nobody else's to read
+        os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, FILE_MODE))  # only its owner may read these queries
         readline.read_history_file(file)
         if readline.get_current_history_length() > _HISTORY_LINES:
             readline.write_history_file(file)  # the newest of them
@@ -111,7 +112,7 @@ def _history(file: Path) -> Callable[[], None]:
 def _by_number(
     complete: Complete, line: Callable[[], str], begin: Callable[[], int]
 ) -> Callable[[str, int], str | None]:
-    """As readline asks: for the first, the second …, until there is none."""
+    """Returns a function that returns the first, the second … suggestion for readline, and None after the last."""
     found: list[str] = []
 
     def completed(word: str, number: int) -> str | None:

@@ -1,4 +1,4 @@
-"""`lochan stash`: what is staged on a branch, put aside for later."""
+"""`lochan stash`: puts the staged changes of a branch aside for later."""
 
 import click
 

@@ -1,8 +1,7 @@
-"""What the word that is being typed may become: a repository or pool, its branches and tags, the paths there; a user, a
-policy, a setting; a file of this machine. An argument's metavar tells which.
+"""Suggestions for the word that is being typed: a repository or pool, its branches and tags, the paths there; a user, a
+policy, a setting; a file of this machine. An argument's metavar determines which.
 
-The user has pressed a key and waits. If something goes wrong, there are no suggestions, and no message.
-"""
+The user has pressed a key and waits. If something goes wrong, there are no suggestions, and no message."""
 
 import re
 from collections.abc import Callable, Coroutine, Iterable

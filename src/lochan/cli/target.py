@@ -62,8 +62,8 @@ def writable_at(lake: "Lake", uri: Uri) -> "Branch | Workspace":
 def work_on(
     uri: Uri | None, work: Callable[[Target], Awaitable[T]], *, reads: bool = False, counted: bool = False
 ) -> T:
-    """Does the work of a command on what it named; where nothing was named, on the pool in use. `reads` and `counted`
-    as for `on_lake`."""
+    """Does the work of a command on the repository that it named, or by default on the pool in use. `reads` and
+    `counted` are as for `on_lake`."""
     from lochan.cli.session import configuration, on_lake
     from lochan.cli.user_state import in_use
 
@@ -110,7 +110,7 @@ def object_uri(text: str) -> Uri:
 
 
 def ref_uri(text: str) -> Uri:
-    """Without a path."""
+    """Parses a repository and a ref, without a path."""
     uri = prefix_uri(text)
     if uri.path or ("/" in text and "://" not in text):
         raise Invalid(f"{text!r}: a path cannot be given here", hint="give a repository and a ref, such as demo@main")
@@ -139,7 +139,7 @@ def repository_uri(text: str) -> Uri:
 
 
 def staged_uri(text: str) -> Uri:
-    """What may hold changes that are not committed: a branch, or a workspace; without a path."""
+    """Parses a place that may have uncommitted changes: a branch, or a workspace; without a path."""
     return writable(ref_uri(text))
 
 

@@ -1,4 +1,4 @@
-"""`lochan top`: where the time of a server goes, now."""
+"""`lochan top`: shows where a server spends its time, now."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -69,7 +69,7 @@ def top_command(once: bool, interval: float | None, form: str) -> None:
 
 
 class TopView:
-    """Pages one below the other, or each in the place of the last."""
+    """Prints pages one below the other, or each in place of the last."""
 
     def __init__(self, *, in_place: bool, form: str) -> None:
         self.in_place = in_place
@@ -92,7 +92,7 @@ class TopView:
 
 
 def _fitting(lines: list[str]) -> list[str]:
-    """What the terminal shows: a line that is broken, or one that scrolls away, could not be written over."""
+    """Returns the lines that fit on the terminal: lines that are broken or scroll away could not be overwritten."""
     import shutil
 
     width, height = shutil.get_terminal_size()

@@ -64,7 +64,7 @@ def run_command(tasks: tuple[str, ...], form: str) -> None:
 
 
 def upkeep_options(config: "Config") -> "UpkeepOptions":
-    """As the settings say. Raises NotFound, Invalid, Refused for a policy that cannot be read."""
+    """Returns the options by the settings. Raises NotFound, Invalid, Refused for a policy that cannot be read."""
     from lochan.api.upkeep import read_policy
     from lochan.api.upkeep_tasks import TASKS, UpkeepOptions
 

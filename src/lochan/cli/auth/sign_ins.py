@@ -1,4 +1,5 @@
-"""`lochan auth sessions`: who has signed in. `lochan auth identities`: who signs in at another service as whom."""
+"""`lochan auth sessions`: the users who have signed in. `lochan auth identities`: their identities at other
+services."""
 
 import click
 

@@ -1,9 +1,8 @@
 """The companion: a warm process of one user that runs light commands, so that each need not import and read everything
-anew. docs/design/0020-companion.md says how and why.
+again. docs/design/0020-companion.md describes how and why.
 
     front ──(request, stdin, stdout, stderr, working folder)──> child of the companion ──> the command
       └────────────────── signals, by its pidfd ──────────────────┘        exit code ──> front
 
 The front is on the path of every command: what it imports here (`place`, `wire`, `front`) uses sys, os and built-in
-modules alone.
-"""
+modules alone."""

@@ -18,18 +18,18 @@ from lochan.cli.companion import wire
 from lochan.cli.companion.identity import identity
 from lochan.cli.companion.wire import CommandRequest
 
-_PATIENCE_S = 5.0  # how long a front may take to send its request, and to say go
+_PATIENCE_S = 5.0  # how long a front may take to send its request, and "go"
 _INTERRUPTED = 130
 _BUG = 1  # Python's own exit code behind a traceback
 
 
 class Unfit(Exception):
-    """This process cannot be what the front asks for."""
+    """This process cannot run what the front requests."""
 
 
 def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], report: Callable[[], None]) -> NoReturn:
-    """`env` is that of the companion when it was started; `report` tells it what the command has used, before
-    the command's end is answered."""
+    """Serves a front in this child. `env` is the environment that the companion was started with; `report` reports to
+    it what the command has used, before the command's end is answered."""
     try:
         connection.settimeout(_PATIENCE_S)
         if not wire.receive_hello(connection, hello):
@@ -64,7 +64,7 @@ def _run(blocked: list[int]) -> int:
         if code is not None and not isinstance(code, int):
             print(code, file=sys.stderr)
             code = _BUG
-    except KeyboardInterrupt:  # before the command could say so itself
+    except KeyboardInterrupt:  # before the command could handle it itself
         code = _INTERRUPTED
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -74,8 +74,8 @@ def _run(blocked: list[int]) -> int:
 
 
 def _refuse(connection: _socket.socket) -> NoReturn:
-    """Said before the companion says that this process has ended: a front that was stopped for a while may say go just
-    then, and would take that for the end of its command."""
+    """Sends the refusal, before the companion reports the end of this process: a front that was stopped for a while may
+    send "go" just then, and would mistake that report for the end of its command."""
     with suppress(OSError):
         wire.send_answer(connection, wire.REFUSED)
     os._exit(0)
@@ -111,7 +111,7 @@ def become(request: CommandRequest, files: list[int], front: int) -> None:
 
 
 def _take_environment(env: dict[bytes, bytes]) -> None:
-    """Only what differs: most of it is what the companion itself was started with."""
+    """Changes only variables that differ: most of them are those that the companion itself was started with."""
     for name in os.environb.keys() - env.keys():
         del os.environb[name]
     for name, value in env.items():
@@ -120,7 +120,7 @@ def _take_environment(env: dict[bytes, bytes]) -> None:
 
 
 def _take_limits(front: int) -> None:
-    """Those of `ulimit`, `nice`, `chrt` and `taskset`."""
+    """Takes over the limits of `ulimit`, `nice`, `chrt` and `taskset`."""
     try:
         for limit in {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}:
             theirs = resource.prlimit(front, limit)
@@ -151,7 +151,7 @@ def _stream(file: int, encoding: tuple[str, str] | None) -> TextIO | None:
 
 
 def _take_signals(request: CommandRequest) -> None:
-    """They wait until the command begins."""
+    """Sets up signals like the front's. They are blocked until the command begins."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for changed in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):

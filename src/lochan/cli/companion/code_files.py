@@ -1,5 +1,5 @@
-"""The files that this process has its code from. If one of them changes, or a package is installed, the companion ends:
-it would run what is no longer there."""
+"""The files of this process's code. If one of them changes, or a package is installed, the companion ends, because it
+would run outdated code."""
 
 import os
 import sys
@@ -8,14 +8,14 @@ import time
 
 class CodeFiles:
     def __init__(self) -> None:
-        """Before anything is imported that may change later."""
+        """Must be called before anything is imported that may change later."""
         self._seen: dict[str, tuple[int, ...] | None] = {}
         self._looked_ns = time.time_ns()
         self._is_late = False
 
     def remember(self) -> None:
-        """Of those that are new, what they are now. One that was changed since the last look may have been imported
-        before that."""
+        """Records the state of new files. A file that was changed since the last look may have been imported before
+        that."""
         now = time.time_ns()
         for path in _paths() - self._seen.keys():
             self._seen[path] = found = _look(path)
@@ -27,7 +27,7 @@ class CodeFiles:
 
 
 def _paths() -> set[str]:
-    """Our own modules one by one; of the others, the folders that packages are installed into."""
+    """Returns our own modules one by one; for others, the folders that packages are installed into."""
     own = {
         module.__file__
         for name, module in list(sys.modules.items())

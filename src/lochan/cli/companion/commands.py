@@ -78,7 +78,7 @@ def _all() -> list[dict[str, Any]]:
 
 
 def _read_note(file: Path) -> dict[str, Any] | None:
-    """What a companion says of itself. None: nobody holds the lock, and so there is none."""
+    """Reads a companion's note about itself. Returns None if the lock is free, and so no companion runs."""
     from lochan.cli.companion.memory import resident_bytes
 
     with file.open() as note:

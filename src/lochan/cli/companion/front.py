@@ -1,9 +1,8 @@
 """The front of a command: asks the companion to run it, passes signals on, and ends as the command ended.
 
-Whatever stands in the way (no companion, other code, another user, no answer in time) the caller runs the command
-itself. That is safe until the child was told to go: before that it has done nothing, and does nothing if the connection
-ends.
-"""
+If that is impossible (no companion, other code, another user, no answer in time), the caller runs the command
+itself. That is safe until the child was told to go: before that it has done nothing, and does nothing if the
+connection ends."""
 
 import _signal  # type: ignore[import-not-found]  # what `signal` is made of, without its enums
 import _socket
@@ -38,7 +37,7 @@ _HELD = (*_FORWARDED, _signal.SIGTSTP)
 
 
 def verb_of(words: list[str]) -> str | None:
-    """The verb, behind global options. None: there is none, or no companion is wanted."""
+    """Returns the verb, behind global options, or None if there is none, or if no companion is wanted."""
     verb, skip = None, False
     for word in words:
         if word == "--":
@@ -62,7 +61,7 @@ def names_own_files() -> bool:
 
 
 def is_wanted() -> bool:
-    """Whether this command would gain by a companion, and nobody has said no."""
+    """Returns whether a companion would help this command, and is not switched off."""
     if sys.platform != "linux" or os.environ.get("LOCHAN_COMPANION", "").lower() in ("0", "no", "off", "false"):
         return False
     return "_LOCHAN_COMPLETE" not in os.environ and verb_of(sys.argv[1:]) in LIGHT
@@ -88,7 +87,7 @@ def ask() -> None:
 
 
 def _begin(connection: _socket.socket, path: str, streams: list[int], blocked: list[int]) -> int | None:
-    """A descriptor of the process that has begun to run the command; None: nobody has."""
+    """Returns a descriptor of the process that has begun to run the command, or None if none has."""
     folder = -1
     try:
         connection.settimeout(_PATIENCE_S)
@@ -133,7 +132,7 @@ def _wait(connection: _socket.socket) -> None:
 
 
 def _die(number: int) -> "NoReturn":
-    """By the same signal, so that the shell says what it would have said."""
+    """Ends this process by the same signal, so that the shell reports the same."""
     if number not in (_signal.SIGKILL, _STOP):
         _signal.signal(number, _signal.SIG_DFL)
     os.kill(os.getpid(), number)
@@ -141,13 +140,13 @@ def _die(number: int) -> "NoReturn":
 
 
 def _forward(pidfd: int) -> None:
-    """Signals go to the process that does the work; how it ends says how this one does."""
+    """Forwards signals to the process that does the work. Its end also decides the end of this one."""
 
     def forward(number: int, _: object) -> None:
         _send(pidfd, number)
 
     def stop(number: int, _: object) -> None:
-        """Ctrl-Z. The other process has no terminal, and would not be stopped by that signal."""
+        """Stops on Ctrl-Z. The other process has no terminal, and would not be stopped by that signal."""
         _send(pidfd, _STOP)
         os.kill(os.getpid(), _STOP)
         _send(pidfd, _CONTINUE)

@@ -14,8 +14,8 @@ _CONFINED_BY = (b"Cap", b"NoNewPrivs", b"Seccomp")  # lines of /proc/self/status
 
 
 def identity(env: "Mapping[bytes, bytes]") -> tuple[object, ...]:
-    """User and groups, and what is taken from them; root folder and namespaces, as containers have their own; variables
-    that count at the start."""
+    """Returns user and groups, and their restrictions; root folder and namespaces, since containers have their own; and
+    variables that count at the start."""
     root = os.stat("/")  # noqa: PTH116 - pathlib takes longer to import than all of the front
     return (
         os.getresuid(),
@@ -36,13 +36,13 @@ def _namespace(name: str) -> str:
 
 
 def _confinement() -> tuple[bytes, ...]:
-    """What a sandbox has left to this process: capabilities, and whether system calls are filtered. A process that is
-    confined must not have another one do what it may not."""
+    """Returns the restrictions of a sandbox: capabilities, and whether system calls are filtered. A confined process
+    must not have another one do what it may not."""
     return (*(line for line in _read("status").splitlines() if line.startswith(_CONFINED_BY)), _read("attr/current"))
 
 
 def _read(name: str) -> bytes:
-    """Of /proc/self, at once: a file object takes longer than this whole module."""
+    """Reads a file of /proc/self, at once: a file object takes longer than this whole module."""
     try:
         file = os.open(f"/proc/self/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

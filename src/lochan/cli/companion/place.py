@@ -1,4 +1,4 @@
-"""Where the companion's socket is: in a folder that belongs to this user alone, under a name that only the same code
+"""The place of the companion's socket: a folder that belongs to this user alone, under a name that only the same code
 has."""
 
 # ruff: noqa: PTH102
@@ -21,7 +21,7 @@ _FOLDER_MAX = 107 - len("/lochan/companion-01234567.sock.0123456789")  # the pat
 
 
 def hello() -> bytes:
-    """What front and companion compare before anything else: two versions never talk."""
+    """Returns what front and companion compare before anything else: two versions never talk to each other."""
     flags = sys.flags.optimize, sys.flags.dev_mode, sys.flags.utf8_mode, sys.getfilesystemencoding()
     return "\n".join(map(str, (_PROTOCOL, __version__, sys.version, sys.prefix, package(), *flags))).encode()
 
@@ -32,12 +32,14 @@ def package() -> str:
 
 
 def name() -> str:
-    """Of the files of a companion of this very code. A clash does no harm: both sides compare the whole `hello`."""
+    """Returns the name of the files of a companion of this very code. A clash does no harm: both sides compare the
+    whole `hello`."""
     return f"companion-{crc32(hello()):08x}"
 
 
 def folder(*, create: bool = False) -> str | None:
-    """In the user's runtime folder, or else in /tmp. None: there is none that is ours alone, and so no companion."""
+    """Returns the folder, in the user's runtime folder, or else in /tmp. Returns None if there is none that is ours
+    alone; then there is no companion."""
     found = _runtime() or f"/tmp/.lochan-{os.geteuid()}"
     if create:
         try:
@@ -46,12 +48,12 @@ def folder(*, create: bool = False) -> str | None:
             pass
         except OSError:
             return None
-    # Not stat: a link that somebody put there leads to a folder of theirs, or to one of ours that is not meant.
+    # Not stat: a link that another user put there leads to a folder of theirs, or to an unrelated one of ours.
     return found if _is_ours(found, os.lstat, _IS_FOLDER, _OTHERS) else None
 
 
 def socket_path() -> str | None:
-    """None: there is no companion that may be asked."""
+    """Returns the path of the socket, or None if there is no companion that may be used."""
     place = folder()
     if place is None:
         return None

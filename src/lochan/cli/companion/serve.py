@@ -45,7 +45,7 @@ class Companion:
         self._poll = select.poll()
         self._running: dict[int, RunningCommand] = {}  # by its pidfd
         self._fronts: dict[int, int] = {}  # the descriptor of a connection -> pidfd
-        self._traces: list[bytes] = []  # of commands that have ended, to be followed when nobody waits
+        self._traces: list[bytes] = []  # of commands that have ended, to be followed when no front waits
         self._following: Iterator[None] | None = None
         self._asked = 0
         self._served = 0  # of those, how many commands were run to their end
@@ -60,7 +60,7 @@ class Companion:
         self._warmth.load()
         self._code.remember()
         self._note()
-        self._listener = _listen(self._path)  # only now: nobody waits for it while it loads
+        self._listener = _listen(self._path)  # only now, so that no front waits while it loads
         self._inode = os.stat(self._path).st_ino  # noqa: PTH116
         self._poll.register(self._listener, select.POLLIN)
         last = time.monotonic()  # noqa: TID251 - how long nobody has asked; nothing in a lake depends on it
@@ -130,7 +130,7 @@ class Companion:
             self._poll.unregister(self._listener)
 
     def _serve(self, connection: socket.socket, writes: int) -> NoReturn:
-        """In the new process, which keeps nothing of the companion's connections."""
+        """Serves a front, in the new process, which keeps none of the companion's connections."""
         try:
             from lochan.cli.companion import child
 
@@ -151,7 +151,8 @@ class Companion:
             os._exit(1)
 
     def _front_left(self, file: int) -> None:
-        """It was killed, or has its answer, or does the work itself. In none of these cases is anything wanted."""
+        """Ends the child of a front that was killed, has its answer, or does the work itself. In none of these cases is
+        the child still needed."""
         pidfd = self._fronts.pop(file)
         self._poll.unregister(file)
         with suppress(ProcessLookupError):
@@ -186,7 +187,7 @@ class Companion:
 
     # --- between them ------------------------------------------------------------------------------------------------
     def _follow(self) -> None:
-        """One step."""
+        """Does one step."""
         if self._following is None:
             self._following = self._warmth.follow(self._traces.pop(0))
         for _ in self._following:
@@ -196,14 +197,15 @@ class Companion:
         self._note()
 
     def _is_good(self) -> bool:
-        """Whether its code is what it was when it was imported, and its socket is the one that fronts find."""
+        """Returns whether its code has not changed since it was imported, and its socket is the one that fronts
+        find."""
         try:
             return self._code.are_unchanged() and os.stat(self._path).st_ino == self._inode  # noqa: PTH116
         except OSError:
             return False
 
     def _note(self, beginning: int = 0) -> None:
-        """For `lochan companion status`."""
+        """Writes the note for `lochan companion status`."""
         noted = {
             "pid": os.getpid(),
             "version": __version__,
@@ -248,7 +250,8 @@ def main() -> None:
 
 
 def _detach() -> None:
-    """Nobody waits for it, no terminal reaches it, and it holds no file or folder of who started it."""
+    """Detaches the process: nothing waits for it, no terminal reaches it, and it holds no file or folder of the process
+    that started it."""
     os.setsid() if os.getpid() != os.getsid(0) else None
     if os.fork():
         os._exit(0)
@@ -274,7 +277,7 @@ def _lock(path: str) -> int | None:
 
 
 def _listen(path: str) -> socket.socket:
-    """It gets its name when it listens, in place of one that a killed companion left behind."""
+    """Returns a listener. It gets its name when it listens, in place of one that a killed companion left behind."""
     new = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(new)

@@ -1,4 +1,4 @@
-"""Starts a companion: after the first light command on a terminal, or wherever the setting `companion` says so."""
+"""Starts a companion: after the first light command on a terminal, or as the setting `companion` demands."""
 
 import _socket
 import os
@@ -10,11 +10,12 @@ MODULE = "lochan.cli.companion.serve"
 
 
 def start_if_due() -> None:
-    """At the end of a command that would have gained by one. It never fails, and waits for nothing."""
+    """Starts a companion, at the end of a command that would have been faster with one. It never fails, and waits for
+    nothing."""
     try:
         if not is_listening() and _is_due():
             start()
-    except Exception:  # a command that has done its work does not fail by what would only help the next
+    except Exception:  # a command that has done its work must not fail because of help for the next one
         return
 
 

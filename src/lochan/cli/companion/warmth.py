@@ -1,9 +1,9 @@
-"""What the companion keeps ready for the commands that it forks: imported modules, and what was read of local lakes.
+"""The state that the companion keeps ready for the commands that it forks: imported modules, and what was read of local
+lakes.
 
-It starts no thread, for a fork would lose it with its locks held: modules that start threads when they are imported are
-left to the commands, and lakes are read as `lochan.api.warm` does. After each command it looks at what that imported
-and read, and does the same.
-"""
+It starts no thread, because a fork would lose the thread with its locks held: modules that start threads when they are
+imported are left to the commands, and lakes are read as in `lochan.api.warm`. After each command it imports and reads
+what that command did."""
 
 import gc
 import os
@@ -74,7 +74,7 @@ class Warmth:
 
     # --- in a command's process --------------------------------------------------------------------------------------
     def trace(self) -> bytes:
-        """What this command used that the companion does not have yet: mostly nothing."""
+        """Returns what this command used that the companion does not have yet: mostly nothing."""
         # Where their number is the same so are they, and to compare the names would touch, and so copy, many pages.
         modules = sorted(sys.modules.keys() - self._loaded) if len(sys.modules) != len(self._loaded) else []
         trace = CommandTrace(modules, files_read(self.lakes))
@@ -82,7 +82,8 @@ class Warmth:
 
     # --- in the companion --------------------------------------------------------------------------------------------
     def follow(self, traced: bytes) -> Iterator[None]:
-        """Does what that command did, as far as it can be kept: step by step, because somebody may be waiting."""
+        """Imports and reads what that command did, as far as it can be kept: step by step, because a front may be
+        waiting."""
         trace = msgspec.msgpack.decode(traced, type=CommandTrace)
         yield from self._import(trace.modules)
         for read in trace.lakes:
@@ -94,7 +95,7 @@ class Warmth:
     def _import(self, names: list[str]) -> Iterator[None]:
         roots = {name.partition(".")[0] for name in names if not name.startswith(_CYTHON)}
         if not all(root in _PACKAGES or root in sys.stdlib_module_names for root in roots):
-            return  # one of them may start threads, and which of the others import that one is not known
+            return  # one of them may start threads, and it is unknown which of the others import that one
         for name in names:
             if name not in sys.modules:
                 with suppress(ImportError):
@@ -111,5 +112,5 @@ class Warmth:
 
 
 def threads() -> int:
-    """Of this process, whoever started them."""
+    """Returns the number of threads of this process, whatever has started them."""
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208

@@ -54,7 +54,7 @@ class CommandRequest:
 
 
 def peer(connection: _socket.socket) -> tuple[int, int]:
-    """Process and user at the other end, as the kernel knows them."""
+    """Returns the process and the user at the other end, as the kernel reports them."""
     found = _numbers(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT_BYTES))
     return found[0], found[1]
 
@@ -70,7 +70,7 @@ def receive_hello(connection: _socket.socket, hello: bytes) -> bool:
 
 
 def send_request(connection: _socket.socket, request: CommandRequest, files: list[int]) -> None:
-    """Raises OSError."""
+    """Sends the request and the descriptors. Raises OSError."""
     body = request.encode()
     head = len(body).to_bytes(_HEAD_BYTES, "big")
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _bytes(files))]
@@ -79,7 +79,7 @@ def send_request(connection: _socket.socket, request: CommandRequest, files: lis
 
 
 def receive_request(connection: _socket.socket) -> tuple[CommandRequest, list[int]]:
-    """With the descriptors that came along. Raises OSError, EOFError, ValueError."""
+    """Returns the request and its descriptors. Raises OSError, EOFError, ValueError."""
     head, files = _receive_files(connection, _HEAD_BYTES)
     size = int.from_bytes(head, "big")
     if size > REQUEST_BYTES_MAX:
@@ -93,7 +93,7 @@ def send_answer(connection: _socket.socket, letter: bytes, number: int = 0, file
 
 
 def receive_answer(connection: _socket.socket) -> tuple[bytes, int, list[int]]:
-    """Raises OSError, EOFError."""
+    """Returns the letter of the answer, its number and its descriptors. Raises OSError, EOFError."""
     answer, files = _receive_files(connection, ANSWER_BYTES)
     return answer[:1], int.from_bytes(answer[1:], "big", signed=True), files
 
@@ -124,7 +124,7 @@ def _receive(connection: _socket.socket, size: int, *, begun: bool = True) -> by
 
 
 def _bytes(numbers: list[int]) -> bytes:
-    """As C has them in an array."""
+    """Returns the numbers as an array of C."""
     return b"".join(number.to_bytes(_INT_BYTES, sys.byteorder) for number in numbers)
 
 

@@ -65,7 +65,7 @@ def target_uri(source: str, target: str) -> Uri:
 
 
 def folder_uris(source: str, target: str) -> tuple[Uri, Uri]:
-    """Two folders; without a path, everything."""
+    """Returns two folders; without a path, a folder is everything."""
     one, other = prefix_uri(source), writable(prefix_uri(target))
     return one._replace(path=folder(one.path)), other._replace(path=folder(other.path))
 

@@ -110,7 +110,7 @@ def reset_command(repository: str, form: str) -> None:
 
 
 class Marks(NamedTuple):
-    """What is known of commits, by their ids."""
+    """The test results of commits, by their ids."""
 
     bad: str
     good: tuple[str, ...]
@@ -129,7 +129,7 @@ class Marks(NamedTuple):
 
 
 def _mark(text: str, what: str, form: str) -> None:
-    """`good`, `bad` or `skip`, of a commit that is named or else of the one under test; shows what comes next."""
+    """Marks a commit as `good`, `bad` or `skip`: the named one, or else the one under test. Shows the next step."""
     uri = ref_uri(text)
 
     async def work(target: Target) -> None:
@@ -154,7 +154,7 @@ async def _begin(target: Target, good: Uri, bad: Uri) -> Marks:
 
 
 async def _go_on(target: Target, file: Path, marks: Marks, form: str) -> None:
-    """Marks that contradict each other are not kept."""
+    """Saves the marks, unless they contradict each other, and shows the next step."""
     now = await marks.step(target)
     _keep(file, marks, now.test.id if now.test else "")
     _show_step(target.uri.repository, now, form)
@@ -240,7 +240,7 @@ def _keep(file: Path, marks: Marks, test: str) -> None:
 
 
 async def _file(target: Target) -> Path:
-    """Named by the repository's id, which is unique in all lakes."""
+    """Returns the file, which is named by the repository's id, unique in all lakes."""
     from lochan.connection import state_place
 
     return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"

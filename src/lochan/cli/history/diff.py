@@ -1,4 +1,4 @@
-"""`lochan diff`: what differs between two refs, or what is staged on a branch."""
+"""`lochan diff`: the differences between two refs, or the staged changes of a branch."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -132,14 +132,14 @@ def _diff_rows(
 
 
 def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
-    """None: the pool's own, if it has one."""
+    """Returns the given key, or None for the pool's own, if it has one."""
     if keys and no_key:
         raise click.UsageError("--key and --no-key exclude each other.")
     return [] if no_key else list(keys) or None
 
 
 async def _show_objects(target: Target, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
-    """For a pool: its data objects, which are not in folders."""
+    """Shows the differences of a pool: its data objects, which are not in folders."""
     from lochan.cli.output.record_stream import show_stream
 
     if other is None:
@@ -203,7 +203,7 @@ def _show_rows(found: "RowDiff", form: str) -> None:
 
 
 def _row_lines(each: "RowChange") -> Iterator[tuple[str, str, str]]:
-    """A row that changed on two lines, one under the other."""
+    """Yields the lines of a row; a changed row has two, one under the other."""
     times = f"{each.times}×" if each.times > 1 else ""
     if each.before is not None:
         yield each.change if each.after is None else "changed", times, f"- {each.before}"

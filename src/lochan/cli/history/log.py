@@ -100,7 +100,8 @@ class LogOptions(TypedDict):
 async def _records(
     ref: "Ref", which: LogOptions, limit: int | None, *, for_people: bool = False
 ) -> AsyncIterator[dict[str, Any]]:
-    """`for_people`: of the message only its title, and the committer if that is not the author."""
+    """Yields the records of commits. With `for_people`, their message is its title, and the committer if that is not
+    the author."""
     count = 0
     async with closing(ref.log(**which)) as found:
         async for commit in found:
@@ -140,7 +141,8 @@ def _short(commit: "Commit") -> str:
 
 
 def _title(commit: "Commit") -> str:
-    """With the committer at the end of the line, where it shifts no column. An author is only claimed to be one."""
+    """Returns the title, with the committer at the end of the line, where it shifts no column. The author is only a
+    claim."""
     same = commit.author == commit.committer
     return title(commit.message) + ("" if same else f"  (committed by {commit.committer})")
 

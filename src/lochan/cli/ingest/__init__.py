@@ -1,4 +1,4 @@
-"""`lochan ingest`: the verbs for what others write outside, and a branch follows."""
+"""`lochan ingest`: the verbs that bring data from outside to a branch and keep it up to date."""
 
 import click
 

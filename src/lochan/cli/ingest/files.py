@@ -62,7 +62,7 @@ def inventory_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inventory_of(inventory: str, verify: bool) -> dict[str, Any]:
-    """As fields of a source. Raises Invalid."""
+    """Returns the fields of a source. Raises Invalid."""
     if verify and not inventory:
         raise Invalid("--verify is for --inventory", hint="files that are listed need no check")
     return {"inventory": place_url(inventory) if inventory else "", "verify": verify}

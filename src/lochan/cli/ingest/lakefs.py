@@ -88,7 +88,7 @@ async def _all(lake: "Lake", source: "LakefsSource") -> list[str]:
 
 
 def _keys() -> tuple[str, str]:
-    """Raises Invalid."""
+    """Returns the access key and its secret. Raises Invalid."""
     found = dict(_lakectl_settings())
     access = os.environ.get(_ACCESS) or found.get("access_key_id")
     secret = os.environ.get(_SECRET) or found.get("secret_access_key")
@@ -98,7 +98,7 @@ def _keys() -> tuple[str, str]:
 
 
 def _lakectl_settings() -> Iterator[tuple[str, str]]:
-    """What the file of lakectl says. Raises Invalid."""
+    """Yields the credentials in lakectl's file. Raises Invalid."""
     import yaml
 
     path = Path(os.environ.get("LAKECTL_CONFIG_FILE") or Path.home() / ".lakectl.yaml")

@@ -104,7 +104,7 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
 
 
 def _check(request: SimpleNamespace) -> None:
-    """`request` has the options by their names, as they were given. Raises Invalid for what does not go together."""
+    """Raises Invalid for options that do not go together. `request` has them by their names, as they were given."""
     needed = {
         "folder": ("a folder", request.place),
         "socket": ("HOST:PORT", request.place),
@@ -177,7 +177,7 @@ def _source(request: SimpleNamespace) -> "StreamSource":
 
 
 def _client_setting(text: str) -> tuple[str, str]:
-    """Raises Invalid."""
+    """Parses a setting. Raises Invalid."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         hint = "such as --kafka security.protocol=SSL"
@@ -186,7 +186,8 @@ def _client_setting(text: str) -> tuple[str, str]:
 
 
 def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
-    """Whether small objects are merged behind it, and into which size, is as the policy of upkeep says."""
+    """Returns the options of a stream. The policy of upkeep decides whether small objects are merged behind it, and
+    into which size."""
     from lochan.api.streams import StreamOptions
     from lochan.cli.pool.manage import policy
     from lochan.cli.session import configuration
@@ -212,7 +213,7 @@ def _options(pool: str, request: SimpleNamespace) -> "StreamOptions":
 
 @contextmanager
 def stop_requests() -> "Iterator[threading.Event]":
-    """Set when the user stops it. A second Ctrl-C does not wait."""
+    """Yields an event that is set when the user stops the stream. A second Ctrl-C does not wait."""
     import asyncio
     import signal
     import threading

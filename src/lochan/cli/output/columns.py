@@ -1,5 +1,5 @@
-"""Answers that are tables already, of millions of rows perhaps: written column by column, a page at a time. What is
-written is what `show_records` and `show_stream` write of the same rows one by one, except for white space in JSON."""
+"""Prints results that are tables, perhaps of millions of rows: column by column, a page at a time. The output is that
+of `show_records` and `show_stream` for the same rows, except for white space in JSON."""
 
 import sys
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ _COMMANDING = r"[\x00-\x1f\x7f-\x{9f}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\
 
 
 def show_columns(table: pa.Table, form: str, *, columns: Sequence[str], cells: Cells | None = None) -> None:
-    """A table of `columns` for people, or a JSON list of all of them. `cells` tells how a column of numbers is written
-    for people; REQUIRES: the others are texts or truths."""
+    """Prints a table of `columns` for people, or a JSON list of all of them. `cells` formats a column of numbers for
+    people. REQUIRES: the others are texts or booleans."""
     if form == "json":
         echo_json(table)
         click.echo()
@@ -98,7 +98,8 @@ class _Lines:
 
 
 def echo_json(table: pa.Table, indent: int = 0) -> None:
-    """A list with an object of all columns for each row, a row on a line; what comes behind it is the caller's."""
+    """Prints a list with an object of all columns for each row, a row on a line. The caller prints the text after
+    it."""
     begin = "\n" + " " * (indent + 2)
     for number, part in enumerate(_parts(table)):
         pieces: list[pa.Array | str] = []
@@ -110,7 +111,7 @@ def echo_json(table: pa.Table, indent: int = 0) -> None:
 
 
 def size_cells(sizes: pa.Array) -> pa.Array:
-    """`size` of each; nothing for a null."""
+    """Returns `size` of each number, and an empty text for a null."""
     numbers = sizes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     unit = np.zeros(len(numbers), np.int64)
     for _ in range(len(_UNITS) - 1):
@@ -130,7 +131,7 @@ def size_cells(sizes: pa.Array) -> pa.Array:
 
 
 def time_cells(microseconds: pa.Array) -> pa.Array:
-    """RFC 3339 in UTC, with microseconds; nothing for a null."""
+    """Returns times in RFC 3339, UTC, with microseconds, and an empty text for a null."""
     texts = np.datetime_as_string(
         microseconds.fill_null(0).to_numpy(zero_copy_only=False).astype("M8[us]"), timezone="UTC"
     )
@@ -156,7 +157,7 @@ def _json(column: pa.Array) -> pa.Array:
 
 
 def _escape(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> pa.Array:
-    """`plain`, except for the few that hold a character that must not be shown."""
+    """Returns `plain`, except for the few texts with a character that must not be shown."""
     rows = np.flatnonzero(~pc.ascii_is_printable(column).to_numpy(zero_copy_only=False))
     rows = rows[pc.match_substring_regex(column.take(pa.array(rows)), _COMMANDING).to_numpy(zero_copy_only=False)]
     if not len(rows):
@@ -185,5 +186,5 @@ def _parts(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def _echo(text: str) -> None:
-    """As bytes: click would look for colours in a text, which are escaped already."""
+    """Prints bytes: click would search a text for colours, which are escaped already."""
     click.echo(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"), nl=False)

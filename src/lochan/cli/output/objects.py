@@ -1,5 +1,5 @@
-"""Objects, differences between two commits, and conflicts, as the command line prints them; for a pool, with rows and
-keys. Conflicts are listed before the error says how many there are."""
+"""Prints objects, differences between two commits, and conflicts; for a pool, with rows and keys. Conflicts are listed
+before the error that counts them."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ POOL_CELLS: Mapping[str, Callable[[Any], str]] = {"bytes": size_cell, "min": key
 
 
 async def totals(records: AsyncIterable[dict[str, Any]]) -> dict[str, int]:
-    """How many objects, rows and bytes came and went."""
+    """Counts the objects, rows and bytes that were added and removed."""
     found = {f"{what}_{kind}": 0 for kind in ("added", "removed") for what in ("objects", "rows", "bytes")}
     async for record in records:
         if record["kind"] in ("added", "removed"):
@@ -46,7 +46,7 @@ async def totals(records: AsyncIterable[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
-# Conflicts, listed before the error says how many there are: paths that both sides changed, or that have uncommitted
+# Conflicts, listed before the error that counts them: paths that both sides changed, or that have uncommitted
 # changes where a head would move over them.
 
 

@@ -72,7 +72,7 @@ class StageBar:
             self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=text)
 
     def end(self) -> None:
-        """May be called twice; nothing is shown any more."""
+        """Hides the bar. Calling it again does nothing; later progress is not shown."""
         with self._one:
             self._visible = False
             if self._bar is not None:
@@ -97,7 +97,7 @@ class StageBar:
 
 @contextmanager
 def count_progress(title: str, what: str, *, visible: bool) -> Iterator[Advance]:
-    """The same for work whose end nobody knows: so many, and so many a second."""
+    """Shows progress of work whose end is unknown: a count, and the rate per second."""
     if not visible or not sys.stderr.isatty():
         yield lambda count: None
         return

@@ -39,7 +39,7 @@ async def as_records(results: AsyncIterable["Result"]) -> AsyncIterator[Record]:
 async def show_stream(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """Returns their number. `cells` says how a column is written for people, if not as in JSON."""
+    """Prints records and returns their number. `cells` formats columns for people, if not as in JSON."""
     async with closing(records):
         if form == "json":
             return await _show_json(records)

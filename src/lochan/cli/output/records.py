@@ -1,8 +1,7 @@
-"""What the user sees: tables on a terminal, aligned text in a pipe, JSON on request; never control characters.
+"""Output of commands: tables on a terminal, aligned text in a pipe, JSON on request; never control characters.
 
-A name may hold any character. Those that would move the cursor, colour the screen or turn the text around are written
-as escapes, in tables and in JSON alike.
-"""
+A name may have any character. Those that would move the cursor, colour the screen or turn the text around are written
+as escapes, in tables and in JSON alike."""
 
 import re
 import sys
@@ -69,7 +68,7 @@ def show_line(record: Record) -> None:
 
 
 def count_noun(count: int, noun: str) -> str:
-    """`1 row`, `2,000 rows`."""
+    """Returns a count with its noun: `1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -123,7 +122,7 @@ def json_text(value: object, *, indent: int | None) -> str:
 
 
 def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
-    """`begun`: the table continues, and its titles were printed before."""
+    """Prints a table. With `begun`, it continues, and its titles were printed before."""
     if sys.stdout.isatty():
         from lochan.cli.output.terminal_table import echo_rows
 

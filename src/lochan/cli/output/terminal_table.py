@@ -1,6 +1,6 @@
-"""Tables on a terminal: no line is wider than the terminal, and nothing is left out. A cell that is too long goes on
-in the next line; where there are more columns than fit side by side, each row becomes a block of lines, a line a field.
-"""
+"""Tables on a terminal: no line is wider than the terminal, and nothing is left out. A cell that is too long continues
+in the next line; if there are more columns than fit side by side, each row becomes a block of lines, one for each
+field."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,12 +13,12 @@ from rich.text import Text
 
 # What a line begins with, where things differ, or were checked.
 _COLOURS = {"added": "green", "removed": "red", "changed": "yellow", "ok": "green", "warn": "yellow", "fail": "red"}
-_WIDTH_MIN = 8  # of a column that is narrower than its cells; below that nobody can read them
+_WIDTH_MIN = 8  # of a column that is narrower than its cells; below that it is unreadable
 _GAP = 2
 
 
 def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
-    """`begun`: the table continues, and its titles were printed before."""
+    """Prints rows. With `begun`, the table continues, and its titles were printed before."""
     console = _console()
     natural = [max(map(cell_len, column)) for column in zip(*([] if begun else [titles]), *rows, strict=True)]
     prose = [any(map(_has_words, column)) for column in zip(*rows, strict=True)] or [False] * len(natural)
@@ -65,8 +65,8 @@ def _console() -> Console:
 
 
 def fit_widths(natural: Sequence[int], prose: Sequence[bool], width: int) -> list[int] | None:
-    """How wide each column may be. Those of several words give way first, and of them the widest: an id or a time that
-    is broken can no longer be copied. None where even the narrowest do not fit."""
+    """Returns how wide each column may be, or None if even the narrowest do not fit. Columns of several words give way
+    first, and of them the widest: an id or a time that is broken can no longer be copied."""
     room = width - _GAP * (len(natural) - 1)
     if sum(min(each, _WIDTH_MIN) for each in natural) > room:
         return None

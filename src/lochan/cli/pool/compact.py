@@ -85,7 +85,8 @@ def compact_command(
 
 
 def _literal(option: str, text: str | None, settings: "PoolInfo | None") -> "Key | None":
-    """As the first field of the key is declared: a time, or else a number or a text, which may stand in quotes."""
+    """Parses a value of the first field of the key: a time if it is declared so, or else a number or a text, which may
+    be in quotes."""
     import json
 
     if text is None:

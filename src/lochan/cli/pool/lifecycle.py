@@ -144,7 +144,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
             there = await lake.repository(pool).show()
         except NotFound:
             if is_repeated(click.get_current_context()):
-                return  # the journal knows whether this is the drop that was asked for before
+                return  # the journal finds out whether this drop was requested before
             raise
         if there.kind != "pool":
             raise Refused(
@@ -154,7 +154,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
     async def drop(lake: "Lake") -> None:
         await lake.pool(pool).delete()
 
-    on_lake(look, reads=True)  # so that nobody has to confirm a name that does not exist
+    on_lake(look, reads=True)  # so that users are not asked to confirm a name that does not exist
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
     on_lake(drop)

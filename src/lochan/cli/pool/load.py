@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from lochan.api.results import LoadResult
 
 
-# What a load says of values that are no times, though their fields are declared as times.
+# The message of a load about values that are no times, though their fields are declared as times.
 
 
 def say_unparsed(counts: Mapping[str, int]) -> None:
-    """`counts` are by field."""
+    """Prints how many values are no times. `counts` are by field."""
     for field, count in counts.items():
         which = f"{field} is no time, and was loaded as a string"
         if count > 1:
@@ -136,7 +136,7 @@ def load_command(
 
 
 async def _sources(lake: "Lake", given: "Sequence[Given]", pool: str | None, follow_links: bool) -> "list[LoadSource]":
-    """`pool` is a source that could have been meant as one."""
+    """Returns the sources. `pool` is a source that could have been meant as a pool."""
     try:
         return await lake.load_sources(given, follow_links=follow_links, report=print_message)
     except NotFound as error:

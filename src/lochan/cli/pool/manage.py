@@ -64,7 +64,8 @@ def manage_command(
 
 
 def policy(config: "Config", file: str | None = None) -> "UpkeepPolicy":
-    """As that file says, or that of the setting; else the standard one. Raises NotFound, Invalid, Refused."""
+    """Reads the policy of that file, or of the setting; else returns the standard one. Raises NotFound, Invalid,
+    Refused."""
     from lochan.api.upkeep import read_policy
 
     return read_policy(file or config.settings.manage.policy)
@@ -81,7 +82,7 @@ class _Rounds:
         self._form = form
 
     async def once(self) -> None:
-        """Raises what went wrong first, when all was tried."""
+        """Does one round. Raises the first error, after everything was tried."""
         errors = await self._round()
         if errors:
             raise errors[0]
@@ -98,7 +99,7 @@ class _Rounds:
             if task is not None:
                 task.cancel()
 
-        # A command in the background of a script is started so that it ignores Ctrl-C, and goes on doing so.
+        # A command in the background of a script is started so that it ignores Ctrl-C, and it keeps doing so.
         signals = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) != signal.SIG_IGN]
         for number in signals:
             loop.add_signal_handler(number, stop)
@@ -135,7 +136,7 @@ class _Rounds:
 
 
 async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
-    """Raises NotFound, or Refused for what is no pool."""
+    """Raises NotFound, or Refused for a repository that is no pool."""
     for name in names:
         if (await lake.repository(name).show()).kind != "pool":
             raise Refused(f"{name!r} holds files, and is not a pool", hint="`lochan create POOL` makes a pool")

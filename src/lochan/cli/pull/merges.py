@@ -1,4 +1,4 @@
-"""`lochan pr diff`, `resolve` and `merge`: from what a request changes to its end."""
+"""`lochan pr diff`, `resolve` and `merge`: the changes of a request, and its end."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -115,7 +115,7 @@ def _comment(comment: "PullComment") -> str:
 
 
 def _lines(text: str) -> str:
-    """Line breaks stay; whatever else would command a terminal is escaped."""
+    """Escapes control characters, which could command a terminal, but not line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""`lochan pr review`, `comment`, `check` and `checks`: what people and programs say about a request."""
+"""`lochan pr review`, `comment`, `check` and `checks`: the reviews of a request by people and programs."""
 
 import click
 
