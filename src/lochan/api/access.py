@@ -96,7 +96,7 @@ class Credentials(Result, frozen=True, kw_only=True):
     secret_access_key: str
 
     def __repr__(self) -> str:
-        """Without the secret, so that no log or traceback shows it."""
+        """Shows the credentials without the secret, so that no log or traceback shows it."""
         return f"Credentials(user={self.user!r}, access_key_id={self.access_key_id!r})"
 
 
@@ -110,7 +110,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     expires: datetime
 
     def __repr__(self) -> str:
-        """Without what lets somebody in."""
+        """Shows the session without its secret and token."""
         return f"SessionInfo(user={self.user!r}, access_key_id={self.access_key_id!r}, expires={self.expires})"
 
 
@@ -435,7 +435,7 @@ def actions() -> list[ActionInfo]:
 
 
 def limit_patterns(places: Sequence[str]) -> tuple[str, ...]:
-    """For limits of an access key: patterns of resources, for what may also be written as REPO, REPO@BRANCH or
+    """Returns patterns of resources, as limits of an access key, for texts that may also be REPO, REPO@BRANCH or
     REPO@BRANCH/PREFIX. Raises Invalid."""
     from lochan.access.resources import patterns_of
     from lochan.versioning.uri import prefix_uri

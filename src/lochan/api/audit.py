@@ -22,7 +22,7 @@ _CURSOR = re.compile(r"([0-9]{1,17})-([0-9]{1,9})")
 
 class AuditEntry(Result, frozen=True, kw_only=True):
     time: datetime
-    user: str  # empty: somebody who was not let in
+    user: str  # empty: a caller who was not let in
     client: str  # s3, rest, mcp, cli, python, spark …
     source: str  # an address, or the machine of a command
     action: str  # an operation of S3, a verb, or a kind of event

@@ -75,7 +75,7 @@ def _iterates(
 def _makes(
     verb: Callable[Concatenate[Noun, P], Coroutine[Any, Any, T]], handle: Callable[[T, Runtime], Handle]
 ) -> Callable[Concatenate[Blocking[Noun], P], Handle]:
-    """For a verb that gives back a handle: here it gives one that waits."""
+    """Wraps a verb that returns a handle; the result is a handle that waits."""
 
     @wraps(verb)
     def making(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Handle:
@@ -88,7 +88,7 @@ def _makes(
 def _hands(
     verb: Callable[Concatenate[Noun, P], T], handle: Callable[[T, Runtime], Handle]
 ) -> Callable[Concatenate[Blocking[Noun], P], Handle]:
-    """The same, for a verb that asks nobody."""
+    """Wraps a verb that returns a handle without a request."""
 
     @wraps(verb)
     def handing(self: Blocking[Noun], /, *args: P.args, **kwargs: P.kwargs) -> Handle:
@@ -98,7 +98,7 @@ def _hands(
 
 
 def _copy_docs(verb: Callable[..., Any]) -> Callable[[Method], Method]:
-    """For a verb that is written out."""
+    """Copies the docstring of a verb to a method that is written out."""
 
     def document(method: Method) -> Method:
         method.__doc__ = verb.__doc__
@@ -108,7 +108,8 @@ def _copy_docs(verb: Callable[..., Any]) -> Callable[[Method], Method]:
 
 
 class OpenObject(Blocking[open_object.OpenObject]):
-    """An object as it was when it was opened. It tells what the asynchronous one tells (`size`, `etag`, `mtime` …)."""
+    """An object as it was when it was opened, with the attributes of the asynchronous one (`size`, `etag`, `mtime`
+    …)."""
 
     stream = _iterates(open_object.OpenObject.stream)
     read = _waits(open_object.OpenObject.read)
@@ -130,7 +131,7 @@ class _AnyRef(Blocking[Ref_co]):
 
     @property
     def made_at(self) -> str:
-        """The commit where the verb that gave this handle has put it; empty: no verb did."""
+        """The commit at which the verb that returned this handle has put it, empty if no verb did."""
         return self._noun.made_at
 
     resolve = _waits(ref.Ref.resolve)
@@ -160,7 +161,7 @@ class _AnyRef(Blocking[Ref_co]):
     open = _makes(ref.Ref.open, OpenObject)
 
     def _repr_html_(self) -> str | None:
-        """With its last commits."""
+        """Shows the ref with its last commits."""
         return handle_html(self, self.log_graph)
 
     @_copy_docs(ref.Ref.snapshot)
@@ -171,12 +172,12 @@ class _AnyRef(Blocking[Ref_co]):
 class RefSnapshot(_AnyRef[snapshot.RefSnapshot]):
     @property
     def kind(self) -> str:
-        """What its name names: branch, workspace, tag, commit."""
+        """The kind of its name: branch, workspace, tag, commit."""
         return self._noun.kind
 
     @property
     def commit_id(self) -> str:
-        """For a workspace, the commit that it was opened on."""
+        """The commit of the ref; for a workspace, the commit that it was opened on."""
         return self._noun.commit_id
 
 
@@ -450,7 +451,7 @@ class _AnyRepository(Blocking[Repository_co]):
     create_tag = _makes(repository.Repository.create_tag, Ref)
 
     def _repr_html_(self) -> str | None:
-        """With its branches."""
+        """Shows the repository with its branches."""
         return handle_html(self, self.branches)
 
     @_copy_docs(repository.Repository.snapshots)
@@ -645,7 +646,7 @@ class Lake(Blocking[lake.Lake]):
 
     @property
     def id(self) -> str:
-        """Which no other lake has."""
+        """The id of the lake, which is unique."""
         return self._noun.id
 
     @property
@@ -668,7 +669,7 @@ class Lake(Blocking[lake.Lake]):
         return BlockingFrames(self._noun.frames, self._runtime)
 
     def _repr_html_(self) -> str | None:
-        """With its repositories and pools."""
+        """Shows the lake with its repositories and pools."""
         return handle_html(self, self.repositories)
 
     @_copy_docs(lake.Lake.new_key)

@@ -1,4 +1,4 @@
-"""What may be given as the bytes of an object."""
+"""The kinds of values that can be given as the bytes of an object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def chunks_of(body: Body | SizedBody) -> AsyncIterator[bytes]:
-    """Texts as UTF-8; of a path the file's bytes, never more than a piece of them at a time."""
+    """Yields the bytes: texts as UTF-8; for a path the file's bytes, piece by piece."""
     if is_sized(body):
         return body.pieces()
     match body:
@@ -38,7 +38,7 @@ def chunks_of(body: Body | SizedBody) -> AsyncIterator[bytes]:
 
 
 def is_sized(body: Body | SizedBody) -> TypeGuard[SizedBody]:
-    """Whether it tells its length, and what was declared of it."""
+    """Returns whether the body has a length and declared checksums."""
     return hasattr(body, "check_trailer")
 
 

@@ -1,4 +1,4 @@
-"""A branch: what is put there is staged until `commit`, which moves its head."""
+"""A branch: objects that are put there are staged until `commit`, which moves its head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifecycle rules and access policies of the bucket that a lake is in, for logical paths, and what they would break."""
+"""Lifecycle rules and access policies of a lake's bucket, for logical paths, and the refs that they would affect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALLOWED = ("read", "write")
 
 
 class AffectedRef(Result, frozen=True, kw_only=True):
-    """What a branch or a tag has under the prefix."""
+    """The objects of a branch or a tag under the prefix."""
 
     kind: str  # branch, tag
     name: str
@@ -38,7 +38,7 @@ class BucketRules(Result, frozen=True, kw_only=True):
 async def lifecycle(
     repository: OpenRepository, lake_url: str, settings: BodySettings, prefix: str, action: LifecycleAction
 ) -> BucketRules:
-    """Raises Refused where files carry no tags, Invalid."""
+    """Returns lifecycle rules. Raises Refused if files have no tags, Invalid."""
     from lochan.versioning.bucket_rules import bucket_place, lifecycle_rules, lifecycle_xml
 
     place = bucket_place(lake_url, repository.repository.id)
@@ -66,7 +66,7 @@ async def policy(
     allow: str,
     principal: str,
 ) -> BucketRules:
-    """Raises Refused where addresses carry no path, Invalid."""
+    """Returns an access policy. Raises Refused if addresses have no path, Invalid."""
     from lochan.versioning.bucket_rules import access_policy, bucket_place
 
     if allow not in _ALLOWED:
@@ -118,7 +118,8 @@ def _pending(ref: AffectedRef, prefix: str) -> str:
 
 
 def _not_matched(affected: list[AffectedRef]) -> list[str]:
-    """The refs of a repository share most objects: the one with the most says how many there are."""
+    """Returns warnings about objects that are not matched. The refs of a repository share most objects, so the largest
+    number of any ref is shown."""
     without, outside = (
         max((each.without_path for each in affected), default=0),
         max((each.outside for each in affected), default=0),

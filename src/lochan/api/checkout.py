@@ -76,7 +76,7 @@ class Checkout:
 
     @property
     def _session(self) -> Session:
-        """For the wrappers of verbs."""
+        """The session, for the wrappers of verbs."""
         return self._lake._session
 
     async def status(self, *, report: Report = ignore_report) -> CheckoutStatus:
@@ -174,7 +174,7 @@ class Checkout:
     async def _committed(
         self, folder: Path, state: CheckoutState, changes: list[FileChange], options: CommitOptions
     ) -> tuple[Commit, dict[str, FileState]]:
-        """Everything or nothing, through a workspace. Gives the files that were stored, too."""
+        """Commits all changes, or none, through a workspace. Returns the commit, and the files that were stored."""
         from lochan.concurrency import map_concurrently
 
         branch = self._lake.repository(state.repository).branch(state.ref)
@@ -199,8 +199,8 @@ class Checkout:
             raise
 
     async def _check_theirs(self, state: CheckoutState, branch: Branch, changes: list[FileChange]) -> None:
-        """Raises PathsInTheWay if the branch has changed one of the paths since they were checked out. What it changes
-        after that, the commit itself notices."""
+        """Raises PathsInTheWay if the branch has changed one of the paths since they were checked out. Later changes
+        are noticed by the commit itself."""
         head = (await branch.resolve()).id
         if head == state.commit:
             return
@@ -220,7 +220,7 @@ class Checkout:
             )
 
     def _ref(self, state: CheckoutState) -> Ref:
-        """A branch without what is staged there."""
+        """Returns the ref; a branch is read without its staged changes."""
         return self._lake.repository(state.repository).ref(state.ref)
 
     def _folder(self) -> Path:
@@ -241,7 +241,7 @@ class Checkout:
 
 
 def _check_files(folder: Path, changes: list[FileChange]) -> None:
-    """Raises Refused for what cannot be an object."""
+    """Raises Refused for a path that cannot be an object."""
     from lochan.checkout.names import check_names
 
     other = next((each for each in changes if not each.is_file), None)
@@ -263,7 +263,7 @@ async def check_out(
     progress: Progress | None,
     report: Report,
 ) -> PullResult:
-    """Makes a checkout in a new or empty folder, or goes on with one that was interrupted. Raises AlreadyExists."""
+    """Makes a checkout in a new or empty folder, or continues an interrupted one. Raises AlreadyExists."""
     folder = Path(os.path.abspath(to))  # noqa: ASYNC240, PTH100
     name, is_branch = await _name_of(lake, ref)
     prefix = prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
@@ -350,8 +350,8 @@ def _changes(folder: Path, state: CheckoutState, report: Report) -> list[FileCha
 
 
 async def _put(workspace: Workspace, folder: Path, change: FileChange, path: str, key: str) -> FileState:
-    """Raises Conflict unless what was read twice, to find the change and now, is the same: of a file that a program
-    writes meanwhile it would be a mixture, which never stood there."""
+    """Stores a file. Raises Conflict unless its bytes are the same as when the change was found: if a program writes to
+    the file meanwhile, they would be a mixture of two versions."""
     file = folder / change.path
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)

@@ -1,4 +1,4 @@
-"""What a checkout reads of a commit: its objects, and their bytes."""
+"""Reads the objects of a commit for a checkout, and their bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class RepositoryFiles:
 
 @asynccontextmanager
 async def files_of(ref: Ref, prefix: str) -> AsyncIterator[tuple[FileSource, dict[str, RemoteFile]]]:
-    """The objects of a commit under a prefix, and where they are read. The ref names the commit by its id."""
+    """Yields the objects of a commit under a prefix, and the source of their bytes. The ref names the commit by its
+    id."""
     opened = getattr(ref, "_opened", None)
     if opened is None:
         found = {}
@@ -80,7 +81,7 @@ async def files_of(ref: Ref, prefix: str) -> AsyncIterator[tuple[FileSource, dic
 
 
 def _content_key(entry: Entry) -> str:
-    """Returns a key of the content, from the SHA-256 of all blocks, because MD5 can be forged. Empty: the content of
-    some block is not known."""
+    """Returns a key of the content, from the SHA-256 of all blocks, because MD5 can be forged. It is empty if the
+    content of some block is unknown."""
     digests = [each.sha256.hex() for each in entry.blocks]
     return f"{entry.size} {' '.join(digests)}" if all(digests) else ""

@@ -1,4 +1,4 @@
-"""What an object must be for a verb to go on: If-Match and its relatives, in plain values."""
+"""Conditions on an object for a verb to continue: If-Match and its relatives, in plain values."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SECOND = 1_000_000
 
 
 class CheckedObject(Protocol):
-    """What is asked of an object."""
+    """The attributes of an object that conditions check."""
 
     @property
     def etag(self) -> str: ...
     @property
     def mtime(self) -> int:
-        """In microseconds since 1970."""
+        """The time of the object, in microseconds since 1970."""
 
     @property
     def size(self) -> int: ...
 
 
 class ConditionFailed(PreconditionFailed):
-    """`condition` is the name of the field of `Conditions` that failed; `etag` that of the object, None: there is none.
-    `of_source` tells it of a copy's or a move's source."""
+    """A condition was not met. `condition` is the name of the field of `Conditions` that failed; `etag` is that of the
+    object, or None if there is no object. `of_source` is true if it is the source of a copy or a move."""
 
     def __init__(self, message: str, condition: str, etag: str | None, *, of_source: bool = False) -> None:
         super().__init__(message)
@@ -40,8 +40,9 @@ class ConditionFailed(PreconditionFailed):
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """None: whatever it is. A tag outweighs a date: where `match` is given `unmodified_since` does not count, and where
-    `none_match` is given `modified_since` does not. Times are in whole seconds since 1970, as HTTP knows them."""
+    """Conditions on an object. None sets no condition. A tag outweighs a date: if `match` is given, `unmodified_since`
+    does not count, and if `none_match` is given, `modified_since` does not count. Times are in whole seconds since
+    1970, as in HTTP."""
 
     match: tuple[str, ...] | None = None  # ETags; the object must have one of them
     none_match: tuple[str, ...] | None = None  # ETags; it must have none of them. `*`: there must be no object
@@ -58,7 +59,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConditionFailed(_message(path, failed, etag), failed, etag, of_source=of_source)
 
     def checking(self, path: str, *, of_source: bool = False) -> Check | None:
-        """`check`, for the object at that path; None where there is nothing to check."""
+        """Returns `check` for the object at that path, or None if there is nothing to check."""
         if self == NO_CONDITIONS:
             return None
         return lambda there: self.check(path, there, of_source=of_source)

@@ -1,4 +1,4 @@
-"""The lake's default retention rules: set, shown, and found for a repository that has none of its own."""
+"""The lake's default retention rules: sets, shows and finds them for a repository that has no rules of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def default_rules(session: Session) -> DefaultRules | None:
-    """None: they were never set."""
+    """Returns the lake's default rules, or None if they were never set."""
     from lochan.versioning.state.default_rules import DefaultRetention
 
     journal = await session.lake.journal()
@@ -49,7 +49,8 @@ async def set_default_rules(session: Session, info: RetentionInfo, *, actor: Act
 
 
 async def rules_in_force(session: Session, repository: OpenRepository) -> RetentionSet:
-    """What decides in a repository now: its own rules, or else the lake's, whether it has taken them or not."""
+    """Returns the rules that apply to a repository now: its own, or else the lake's, whether it has taken them over or
+    not."""
     from lochan.versioning.state.default_rules import in_force
 
     refs, _ = await repository.refs()
@@ -72,8 +73,8 @@ async def take_rules(session: Session, repository: OpenRepository) -> RetentionS
 
 
 def fits(repository: OpenRepository) -> Fits:
-    """Whether a rule of the lake says anything of this repository: one about paths of files, one about keys of rows
-    that have such a key."""
+    """Returns a test whether a rule of the lake applies to this repository: one about paths applies to files, one about
+    keys to rows that have such a key."""
     from lochan.formats.collection_events import RetentionSet
     from lochan.pools.retention import check_spans
     from lochan.pools.settings import settings_of

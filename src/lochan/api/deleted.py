@@ -1,9 +1,8 @@
 """Repositories and pools that were deleted: how long each can be restored, and the removal of their files.
 
-`run` does whatever is due, so that calling it once a day is enough: what can no longer be restored is listed, and a
-grace later its files are deleted, if that is confirmed. What the lake does not know is found too: repositories that
-older versions deleted, and those whose creator was killed before they got a name.
-"""
+`run` does whatever is due, so that calling it once a day is enough: repositories that can no longer be restored are
+listed, and a grace later their files are deleted, if that is confirmed. Repositories without a record in the lake are
+found too: those that older versions deleted, and those whose creator was killed before they got a name."""
 
 from __future__ import annotations
 
@@ -146,7 +145,7 @@ def _until(age: DeletedAge) -> datetime | None:
 
 
 def _choose(found: list[DeletedAge], names: Sequence[str]) -> list[DeletedAge]:
-    """By name or id."""
+    """Returns the repositories with these names or ids."""
     chosen = [age for age in found if not names or age.about.id in names or age.about.repository.name in names]
     for name in names:
         if not any(name in (age.about.id, age.about.repository.name) for age in chosen):

@@ -1,8 +1,8 @@
-"""The verb `doctor`: whether this machine and this store can carry a lake. It looks at versions, disks, the store, the
-lake and Spark.
+"""The verb `doctor`: checks whether this machine and this store can serve a lake. It examines versions, disks, the
+store, the lake and Spark.
 
-A `DoctorTarget` says what to look at. The code that opens lakes makes it: nothing here reads the environment.
-"""
+A `DoctorTarget` names what to examine. The code that opens lakes makes it: this module does not read the
+environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OK, WARN, FAIL = "ok", "warn", "fail"
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):
-    """What the doctor found in one place."""
+    """One finding of the doctor."""
 
     check: str
     status: str  # ok, warn, fail
@@ -52,7 +52,8 @@ class DoctorTarget(NamedTuple):
 
 
 async def examine(target: DoctorTarget, *, spark: bool) -> list[DoctorCheck]:
-    """In order; what fails does not stop the rest. `spark`: also start Spark and run a small job."""
+    """Returns the checks in order; one that fails does not stop the rest. With `spark`, Spark is started too and runs a
+    small job."""
     from lochan.clock import SystemClock
 
     needed = target.needed | ({"java", "pyspark"} if spark else set())
@@ -100,7 +101,8 @@ _SPARK_FROM, _SPARK_BELOW = (4, 1), (4, 4)
 
 
 def check_versions(env: Mapping[str, str], *, needed: frozenset[str] = frozenset()) -> Iterator[DoctorCheck]:
-    """`needed`: what this run or this configuration cannot do without, of java, pyspark and the optional libraries."""
+    """Checks versions. `needed` are those of java, pyspark and the optional libraries that this run or this
+    configuration cannot do without."""
     yield DoctorCheck("python", OK, platform.python_version())
     for library in _LIBRARIES:
         yield _library(library, needed=not library.purpose or library.name in needed)
@@ -127,7 +129,7 @@ def _spark(*, needed: bool) -> DoctorCheck:
 
 
 def check_java(env: Mapping[str, str], *, needed: bool) -> DoctorCheck:
-    """Spark starts the Java of JAVA_HOME, or else the first on the path. This checks the same one."""
+    """Checks the Java that Spark starts: that of JAVA_HOME, or else the first on the path."""
     program = str(Path(env["JAVA_HOME"]) / "bin" / "java") if env.get("JAVA_HOME") else "java"
     good, found = _java_version(program, env)
     if good:
@@ -137,7 +139,7 @@ def check_java(env: Mapping[str, str], *, needed: bool) -> DoctorCheck:
 
 
 def _java_version(program: str, env: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether it is new enough, and its version, or what is wrong with it."""
+    """Returns whether it is new enough, and its version, or what is wrong with it."""
     try:
         ran = subprocess.run([program, "-version"], capture_output=True, timeout=_JAVA_SECONDS_MAX, check=True, env=env)
     except FileNotFoundError:
@@ -229,7 +231,7 @@ async def _check_lake(target: DoctorTarget) -> DoctorCheck:
 
 # --- Spark -----------------------------------------------------------------------------------------------------------
 def check_spark_job(clock: Clock) -> DoctorCheck:
-    """Starts a JVM, which takes about ten seconds. What the JVM prints is shown only if it fails."""
+    """Starts a JVM, which takes about ten seconds, and runs a small job. The JVM's output is shown only if it fails."""
     from lochan.engines.spark.session import stderr_kept, why
 
     started = clock.boot()

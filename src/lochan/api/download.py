@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 8  # files at a time
 _SAID_MAX = 20  # of those that are left out, by name
-# What the disk says of a name that it cannot have, or not beside another that is there.
+# The disk's errors for a name that it cannot have, or not beside an existing one.
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EINVAL}
 _PART = ".lochan-part"  # how the name of a file begins that is not complete yet
 
@@ -43,7 +43,7 @@ class ObjectSource(Protocol):
 
     @property
     def name(self) -> str:
-        """As in `demo@main`."""
+        """The name of the source, as in `demo@main`."""
 
     async def stat(self, path: str) -> SizedObject:
         """Raises NotFound."""
@@ -68,7 +68,7 @@ class Download:
         self.skipped = 0  # objects of a folder that no file can be made of here
 
     async def one(self, path: str, *, into_folder: bool) -> tuple[int, int]:
-        """How many objects, and their bytes."""
+        """Downloads one object. Returns the number of objects, and their bytes."""
         entry = await self._source.stat(path)
         file = self._target
         if file.is_dir() or into_folder:
@@ -79,7 +79,7 @@ class Download:
         return 1, entry.size
 
     async def folder(self, path: str) -> tuple[int, int]:
-        """What cannot be a file here is left out, and said; `skipped` counts it."""
+        """Downloads a folder. Objects that cannot be files here are left out and reported; `skipped` counts them."""
         prefix = path if not path or path.endswith("/") else f"{path}/"
         found = total = 0
         names = FileNames(self._target)
@@ -103,7 +103,7 @@ class Download:
         return None
 
     def _print(self, path: str) -> str:
-        """What can be done with an object that no file can be made of."""
+        """Returns a hint for an object that cannot become a file."""
         uri = f"{self._source.name}/{path}"
         return f"`lochan fs cat {quote(uri)}` prints it"
 
@@ -120,7 +120,7 @@ class Download:
 
         async def next_file() -> tuple[SizedObject, Path] | None:
             async for entry in found:
-                with suppress(Refused):  # said before
+                with suppress(Refused):  # reported before
                     return entry, names.file(entry.path[skip:])
             return None
 
@@ -223,8 +223,8 @@ class FileNames:
 
 
 def inside(target: Path, path: str) -> Path:
-    """The file for a path, in the folder `target` for certain. Raises Refused where there is none: a path may hold
-    anything, and a folder may hold links to elsewhere."""
+    """Returns the file for a path, certainly within the folder `target`. Raises Refused if there is none: a path may
+    have any characters, and a folder may have links to elsewhere."""
     names = path.split("/")
     if any(name in ("", ".", "..") or "\0" in name for name in names):
         raise Refused(f"{path!r} was not downloaded: as a file it would not be in {target}")

@@ -48,7 +48,7 @@ class ExportRequest(NamedTuple):
 async def export(
     session: Session, repository: OpenRepository, request: ExportRequest, engine: EngineOptions, progress: Progress
 ) -> ExportResult:
-    """Raises Refused, Invalid, and what reading an object raises."""
+    """Exports objects. Raises Refused, Invalid, and errors of reading an object."""
     from lochan.engines.choice import SPARK
     from lochan.versioning.exports import SUCCESS, ExportCounts, FolderTarget, check_names, spans_of, target_at
     from lochan.versioning.heads.imports import outside_of
@@ -109,14 +109,14 @@ async def _here(
 
 
 def _first(errors: BaseExceptionGroup) -> BaseException:
-    """The workers of a span run together; what the first of them says is said."""
+    """Returns the first error of the workers of a span, which run together."""
     found = errors.exceptions[0]
     return _first(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 # --- Spark -----------------------------------------------------------------------------------------------------------
 class ExportPlaces(NamedTuple):
-    """What all tasks know. May be pickled."""
+    """The places that all tasks of an export use. They can be pickled."""
 
     lake: StoreLocation
     root: str
@@ -162,7 +162,7 @@ async def _on_spark(
 
 
 def _export_tasks(places: ExportPlaces, tasks: Iterable[bytes]) -> Iterator[bytes]:
-    """What a task does."""
+    """Runs the tasks of one process."""
     import asyncio
 
     from lochan.jobs.messages import reports_errors

@@ -1,8 +1,7 @@
 """A lake for users of Spark: frames of a session of theirs, and the parts and the commits of a data source.
 
-What these verbs give back has the methods that need a session: they run on the caller's thread, whose settings (a job
-group, a pool of the scheduler) are Spark's.
-"""
+The results of these verbs have the methods that need a session: they run on the caller's thread, whose settings (a job
+group, a pool of the scheduler) are Spark's."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ class RowOptions:
             raise Invalid("a dynamic overwrite replaces partitions, and there are none", hint="say partitionBy too")
 
     def request(self) -> list[object]:
-        """What makes one write another than its neighbour; empty for one with no such options."""
+        """Returns the options that distinguish a write from another one; empty if there are none."""
         chosen = [self.replace_where, list(self.partition_by), self.dynamic]
         return chosen if any(chosen) else []
 
@@ -86,7 +85,7 @@ class PlannedFrame(Protocol):
 
 
 class SourceParts(Protocol):
-    """What a data source reads, in parts for its tasks. May be pickled."""
+    """The parts that a data source reads in its tasks. They can be pickled."""
 
     @property
     def schema(self) -> StructType: ...
@@ -104,7 +103,7 @@ class SourceParts(Protocol):
 
 @dataclass(frozen=True)
 class SourceScan:
-    """What the data source reads of a pool, before Spark's filters are known."""
+    """A data source's scan of a pool, before Spark's filters are known."""
 
     request: ReadRequest
     plan: ScanPlan
@@ -123,7 +122,8 @@ class RowDiffFrame:
     sides: Sides
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """By key all is read at once, to find rows that it does not tell apart. Raises Invalid for such rows, Gone."""
+        """Returns the rows that differ. By key, everything is read at once, to find rows with the same key. Raises
+        Invalid for such rows, Gone."""
         from lochan.jobs.diff_rows import diff_rows_on_spark, differences
 
         if not self.sides.keys:
@@ -394,7 +394,7 @@ class Frames:
         return FrameWrite(self._session, await begin(lake, request))
 
     async def _with_lineage(self, message: CommitMessage, origins: Collection[Origin]) -> CommitMessage:
-        """Where the rows come from, as far as the frame knows: another process may make the commit."""
+        """Adds the origin of the rows, as far as the frame has it: another process may make the commit."""
         names = {each.id: each.name for each in await self._session.lake.repositories()} if origins else {}
         read = tuple(LineageInput(names[each.repository], each.commit) for each in origins if each.repository in names)
         return message._replace(metadata={**lineage_metadata(tuple(sorted(read))), **message.metadata})
@@ -476,8 +476,8 @@ class FrameWrite:
             yield report
 
     async def land(self, messages: Sequence[TaskMessage]) -> LandResult:
-        """All that the tasks wrote, as one commit. Done again, it finds what it did. Raises what a move of the branch
-        raises, PreconditionFailed, and Gone if garbage was collected twice since the job began."""
+        """Commits everything that the tasks wrote. If it is repeated, it finds its earlier commit. Raises the errors of
+        a head move, PreconditionFailed, and Gone if garbage was collected twice since the job began."""
         from lochan.jobs.write import land_job, land_silently
 
         land = land_job if self.job.record is None else land_silently
@@ -491,7 +491,8 @@ class FrameWrite:
         return await find_batch(self._session.lake, self.job, BatchName(query, number))
 
     async def land_batch(self, query: str, number: int, messages: Sequence[TaskMessage]) -> LandResult:
-        """One batch of a stream, by the id of the stream and the batch's number. Raises as `land` does."""
+        """Commits one batch of a stream, by the id of the stream and the batch's number. Raises the errors of
+        `land`."""
         from lochan.jobs.job_commit import BatchName
         from lochan.jobs.write import land_batch
 

@@ -1,10 +1,9 @@
-"""What may be given as rows: dicts, data frames, anything that speaks Arrow, files.
+"""The kinds of values that can be given as rows: dicts, data frames, anything that supports Arrow, files.
 
 dicts                                a list, a generator, any iterable
-tables                               pandas, Polars, Arrow, a relation of DuckDB, a result of a query: whatever has
+tables                               pandas, Polars, Arrow, a relation of DuckDB, a result of a query: anything with
                                      `__arrow_c_stream__` or `__arrow_c_array__`; they are read batch by batch
-files                                paths, globs, folders, URLs such as s3://bucket/logs/, open files
-"""
+files                                paths, globs, folders, URLs such as s3://bucket/logs/, open files"""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _HINT = "give a data frame, an Arrow table, an iterable of dicts, or paths of fi
 
 
 def given_files(rows: Any) -> Sequence[Given]:
-    """The files, if that is what was given; empty if it is something else."""
+    """Returns the files, if files were given; else nothing."""
     if isinstance(rows, str | PathLike) or _is_open_file(rows):
         return (rows,)
     if isinstance(rows, list | tuple) and rows and all(isinstance(each, str | PathLike) for each in rows):
@@ -30,7 +29,7 @@ def given_files(rows: Any) -> Sequence[Given]:
 
 
 def given_rows(rows: Any) -> Any:
-    """An Arrow reader or table, or an iterable of dicts. Raises Invalid for what can be no rows."""
+    """Returns an Arrow reader or table, or an iterable of dicts. Raises Invalid for a value that cannot be rows."""
     kind = type(rows)
     package = kind.__module__.partition(".")[0]
     if package == "pandas":
@@ -55,7 +54,7 @@ def given_rows(rows: Any) -> Any:
 
 
 def _of_pandas(frame: Any) -> Any:
-    """With its index, if that has a name. Missing values are null."""
+    """Returns the frame as a table, with its index, if that has a name. Missing values are null."""
     import pyarrow as pa
 
     if not hasattr(frame, "columns"):

@@ -44,7 +44,7 @@ class Blocking(Generic[Noun_co]):
         return repr(self._noun)
 
     def __getattr__(self, name: str) -> Any:
-        """Only asked for what is not there: of a handle that was unpickled, until its lake is needed."""
+        """Finds the handle after unpickling, when its lake is needed: Python calls this only for missing attributes."""
         arrived = self.__dict__.get("_arrived")
         if name not in ("_noun", "_runtime") or arrived is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -88,7 +88,8 @@ def shared_lake(opener: LakeOpener) -> Lake:
 
 
 def _close_at_exit() -> None:
-    """What is registered with `threading` is called while threads can still be started; `atexit` would be too late."""
+    """Registers the closing of lakes with `threading`, which calls it while threads can still be started; `atexit`
+    would be too late."""
     import atexit
     import concurrent.futures.thread  # noqa: F401 - it registers its own end, which must come after this one
 
@@ -104,7 +105,7 @@ def close_shared_lakes() -> None:
 
 
 def _after_fork() -> None:
-    """Another thread may have held the lock when the process was forked."""
+    """Replaces the lock, which another thread may have held when the process was forked."""
     global _OPENING
     _OPENING = threading.Lock()
     _LAKES.clear()

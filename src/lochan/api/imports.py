@@ -67,7 +67,7 @@ class ImportRequest(NamedTuple):
     async def imported(
         self, repository: OpenRepository, branch: str, sources: Sequence[ImportSource]
     ) -> AsyncIterator[ImportPlan]:
-        """What tasks of Spark have written for the plan is held open as long as the context."""
+        """Yields the plan. The ranges that tasks of Spark have written for it are held open as long as the context."""
         from lochan.versioning.heads.imports import for_import, import_plan
 
         folders = [each.folder() for each in sources]
@@ -81,7 +81,7 @@ class ImportRequest(NamedTuple):
     async def followed(
         self, repository: OpenRepository, branch: str, source: ImportSource, keep_removed: bool
     ) -> AsyncIterator[ImportPlan]:
-        """As `imported`."""
+        """Yields the plan of a followed source, like `imported`."""
         from lochan.versioning.heads.imports import for_ingest, ingest_plan
 
         folder = source.folder()
@@ -92,7 +92,8 @@ class ImportRequest(NamedTuple):
             yield found.of(ingest_plan(folder, files, keep_removed=keep_removed))
 
     def _runs_on_spark(self) -> bool:
-        """Where nobody says, it is the embedded engine: its memory does not grow with the files. Raises Invalid."""
+        """Returns whether the import runs on Spark. The default is the embedded engine, because its memory does not
+        grow with the files. Raises Invalid."""
         from lochan.engines.choice import ENGINES, SPARK
 
         if self.engine.engine not in ENGINES:
@@ -141,7 +142,8 @@ class _SparkWork(NamedTuple):
     seen: Progress
 
     def done(self) -> tuple[list[EntryRun], ListedRanges | None]:
-        """Ranges are of no use where the branch has objects between those that come in."""
+        """Returns the runs, and ranges if they can be used: the branch must have no objects between those that come
+        in."""
         from lochan.jobs.import_files import cut_on_spark, list_on_spark
 
         runs = list_on_spark(self.spark, self.target, self.tasks, self.seen)
@@ -159,7 +161,7 @@ class _ListedOnSpark(NamedTuple):
         return plan._replace(closes=self.closes, ranges=self.ranges)
 
 
-_CORES = 16  # of a cluster whose size nobody tells
+_CORES = 16  # of a cluster of unknown size
 
 
 async def land(

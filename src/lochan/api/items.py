@@ -1,5 +1,5 @@
-"""What a verb that lists gives to code without an event loop: the items as they are asked for, and a table of the first
-ones in a notebook."""
+"""The result of a verb that lists, for code without an event loop: the items as they are requested, and a table of the
+first ones in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Items(Iterator[T], Generic[T]):
     def __init__(self, source: Iterator[T], name: str) -> None:
         self._source = source
         self._name = name
-        self._ahead: deque[T] = deque()  # what was looked at, and not taken yet
+        self._ahead: deque[T] = deque()  # items that were shown, and not taken yet
 
     def __next__(self) -> T:
         return self._ahead.popleft() if self._ahead else next(self._source)
@@ -39,7 +39,7 @@ class Items(Iterator[T], Generic[T]):
         return f"<{self._name}: iterate over it, or make a list>"
 
     def _repr_html_(self) -> str | None:
-        """Raises what the verb raises."""
+        """Shows a table of the first items. Raises the errors of the verb."""
         return self.html(_SHOWN_MAX)
 
     def html(self, limit: int) -> str | None:

@@ -86,7 +86,7 @@ class Lake:
 
     @property
     def id(self) -> str:
-        """Which no other lake has."""
+        """The id of the lake, which is unique."""
         return self._session.lake.id
 
     @property
@@ -524,7 +524,7 @@ class Lake:
 
 
 def storage_name(storage: str | None, credentials: str) -> StorageName | None:
-    """Raises Invalid for what cannot be the storage of a repository."""
+    """Returns the storage of a repository, or None. Raises Invalid if it is not possible."""
     from lochan.store.routed import StorageName
 
     if not storage:
@@ -544,8 +544,8 @@ def storage_name(storage: str | None, credentials: str) -> StorageName | None:
 async def compare_rows(
     lake: OpenLake, name: str, request: RowDiffRequest, options: DiffOptions | None = None
 ) -> RowDiff:
-    """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
-    Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
+    """Compares the rows of two commits of a pool, or of files of a repository. The caller closes the result. Raises
+    NotFound, Invalid for a key that is not unique, Gone."""
     from lochan.jobs.diff_rows import DEFAULT_DIFF, diff_rows
 
     repository = await lake.open_repository(name)
@@ -563,9 +563,9 @@ async def read_events(
     after: int | str | None = None,
     follow: bool = False,
 ) -> AsyncIterator[EventLine]:
-    """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them. The
-    newest come last. Either the `last` so many, or those `after` the cursor of an event, or of records `after` a
-    number, for which one journal must be named; with `follow`, also those to come."""
+    """Yields who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them.
+    The newest come last. Yields either the `last` so many, or those `after` the cursor of an event, or of records
+    `after` a number, for which one journal must be named; with `follow`, future ones too."""
     from lochan.journal.feed import read_events as read
 
     if isinstance(after, int) and repository is None:

@@ -89,7 +89,8 @@ async def load_files(session: Session, request: LoadRequest) -> LoadDone:
 
 
 def loads_on_spark(options: EngineOptions, found: Sequence[LoadSource], place: SparkPlace) -> bool:
-    """Without an engine in the options, very large inputs go to Spark. Raises Invalid for an unknown engine."""
+    """Returns whether Spark loads the files. Without an engine in the options, very large inputs go to Spark. Raises
+    Invalid for an unknown engine."""
     from lochan.engines.choice import AUTO, PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
     from lochan.ingest.input_format import is_plain_text
 
@@ -160,7 +161,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
 
 
 async def _earlier_load(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
-    """What the same request has loaded before: then no Spark is started."""
+    """Returns the result of an earlier load by the same request, before Spark is started, or None."""
     from lochan.engines.duckdb.load.load import repeated_load
     from lochan.journal.keys import CarriedOut
     from lochan.versioning.idempotency import check_first
@@ -243,7 +244,8 @@ async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _Ne
 
 
 async def no_pool(name: str, first: Input, options: LoadOptions) -> NotFound:
-    """With the command that makes one for rows such as those of the first file."""
+    """Returns the error for a missing pool, with the command that makes one for rows such as those of the first
+    file."""
     key = await _suggested_key(first, options.format)
     key_options = f" --key {quote(key)}" if key else ""
     hint = f"make it with --create, or `lochan create {quote(name)}{key_options}`"
@@ -256,7 +258,8 @@ class SuggestedPool(NamedTuple):
 
 
 async def suggested_pool(name: str, first: Input, options: LoadOptions) -> SuggestedPool:
-    """A new pool for rows such as those of the first file: as the options say, or by a time that most rows have."""
+    """Returns a new pool for rows such as those of the first file: by the options, or sorted by a time that most rows
+    have."""
     from lochan.pools.settings import parse
 
     key = "" if options.key else await _suggested_key(first, options.format)

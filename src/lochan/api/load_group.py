@@ -48,7 +48,7 @@ _ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is 
 
 
 class LoadGroups:
-    """All that one process has just now, by what their loads have in common."""
+    """All groups of loads of one process, by what their loads have in common."""
 
     def __init__(self) -> None:
         self.by_name: dict[object, LoadGroup] = {}
@@ -58,7 +58,7 @@ class LoadGroups:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def small_objects(self, session: Session, pool: Repository, branch: str) -> SmallObjects | None:
-        """None: they are left as they are."""
+        """Returns the small objects of a branch, or None if they are not merged."""
         if not merges(session.upkeep, pool, branch):
             return None
         key = pool.id, branch
@@ -72,7 +72,7 @@ class LoadGroups:
 
 
 class LoadTarget(NamedTuple):
-    """Where the loads of a group go, and how they are read."""
+    """The target of a group's loads, and the options of reading them."""
 
     repository: Repository
     branch: str
@@ -137,7 +137,7 @@ class LoadGroup:
             await asyncio.sleep(_WINDOW_S)
             while batch := self._next():
                 await self._land_batch(batch)
-        finally:  # whoever comes later makes a group of their own, also after a cancelled one
+        finally:  # later loads make another group, also after a cancelled one
             del self._session.load_groups().by_name[self._name]
 
     async def _land_batch(self, batch: list[_Waiting]) -> None:
@@ -152,7 +152,7 @@ class LoadGroup:
                 raise
 
     async def _merge_small(self) -> None:
-        """Never longer than one commit, in which the next loads gather."""
+        """Merges small objects, for no longer than one commit, in which the next loads gather."""
         pool, branch = self._target.repository, self._target.branch
         small = self._session.load_groups().small_objects(self._session, pool, branch)
         if small is not None and small.is_due:
@@ -197,7 +197,7 @@ class LoadGroup:
             raise Conflict("other processes carry out the same requests again and again", hint="try again")
 
     async def _not_done_before(self, repository: OpenRepository, batch: list[_Waiting]) -> list[_Waiting]:
-        """Answers those whose keys are known."""
+        """Answers loads whose keys were used before, and returns the others."""
         from lochan.formats.record import RecordEntry
 
         if not any(load.key for load in batch):
@@ -240,7 +240,8 @@ class LoadGroup:
                 load.fail(_no_rows())
 
     async def _direct_object(self, batch: Sequence[_Waiting]) -> DirectObject | None:
-        """Of the rows of all of them, without the engine. None: it has to read and write them."""
+        """Makes an object of the rows of all of them, without the engine. Returns None if the engine has to read and
+        write them."""
         from lochan.engines.duckdb.load.direct_object import direct_object
         from lochan.pools.settings import settings_of
 
@@ -253,7 +254,8 @@ class LoadGroup:
         return make() if len(rows) <= _ROWS_AT_ONCE else await asyncio.to_thread(make)
 
     async def _readable(self, batch: list[_Waiting]) -> list[_Waiting]:
-        """Those that can be read. The bad ones are found by halves, and refused, each with its own error."""
+        """Returns the loads that can be read. The bad ones are found by halves, and refused, each with its own
+        error."""
         good = []
         for half in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
             try:
@@ -267,7 +269,7 @@ class LoadGroup:
         return good
 
     async def _repeated(self, repository: OpenRepository, load: _Waiting, commit: str) -> LoadResult:
-        """The first result of a load that is asked for again."""
+        """Returns the first result of a repeated load."""
         from lochan.engines.duckdb.load.load import repeated_load
 
         made = await repeated_load(repository, CarriedOut(load.key, commit))
@@ -288,14 +290,14 @@ class LoadGroup:
 
 
 def _result(made: LoadCommit, rows: int) -> LoadResult:
-    """Its own rows; the data objects are those of the commit."""
+    """Returns a load's own number of rows, with the data objects of the commit."""
     from msgspec.structs import replace
 
     return replace(LoadResult.of(made), rows=rows)
 
 
 def _together(batch: Sequence[_Waiting], counts: Sequence[int]) -> Actor:
-    """Who acts for those that have rows. Raises NothingToDo if none has."""
+    """Returns the actor for the loads that have rows. Raises NothingToDo if none has."""
     full = [load.actor for load, count in zip(batch, counts, strict=True) if count]
     if not full:
         raise _no_rows()

@@ -1,4 +1,4 @@
-"""What a file of rows would be to a load: its format, its first rows, and a key that suits them. Nothing is loaded."""
+"""A preview of a load: the format of a file, its first rows, and a key that suits them. Nothing is loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LoadPreview(Result, frozen=True, kw_only=True):
 
 
 async def preview_load(body: Body, name: str, format: str, rows: int) -> LoadPreview:
-    """Raises Invalid for what is no rows, and for more bytes than a preview looks at."""
+    """Returns the preview. Raises Invalid if the file has no rows, and for more bytes than a preview reads."""
     import asyncio
 
     if not 1 <= rows <= ROWS_MAX:
@@ -74,7 +74,8 @@ def _lines(head: bytes) -> list[dict[str, str]]:
 
 
 def _plain(row: Any) -> Any:
-    """Times and exact numbers as JSON has them; what JSON has no form for, such as bytes, as Python shows it."""
+    """Returns a row with times and exact numbers as in JSON; values that JSON cannot have, such as bytes, are shown as
+    by Python."""
     from lochan.pools.json_row import BadRow, row_text
 
     try:

@@ -1,4 +1,4 @@
-"""What is to be loaded: files, folders, globs, URLs and open files, found before the first is opened."""
+"""The sources of a load: files, folders, globs, URLs and open files, found before the first is opened."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def inputs(lake: Lake, found: Sequence[LoadSource]) -> AsyncIterator[list[
 
 
 class Again:
-    """A stream whose beginning can be read twice: once to see what it is, then all of it."""
+    """A stream whose beginning can be read twice: once to detect its format, then as a part of the whole."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = PipeReader(stream)
@@ -110,7 +110,7 @@ class _Reading:
 
 
 def local_sources(source: str, follow_links: bool, report: Report) -> list[File]:
-    """Files of this machine: a path, a folder, a glob. Raises NotFound."""
+    """Returns files of this machine: a path, a folder, a glob. Raises NotFound."""
     return _local(source, None, follow_links, report)
 
 

@@ -1,8 +1,8 @@
-"""The files of a folder on this machine, to be uploaded or loaded. What is left out is reported, and why.
+"""The files of a folder on this machine, to be uploaded or loaded. Files that are left out are reported, with the
+reason.
 
-A link that leads out of the folder is followed only on request: somebody else may have put it there, and what it
-names is not what the user named.
-"""
+A link that leads out of the folder is followed only on request: another user may have put it there, and its target is
+not what the user named."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ def ignore_report(message: str, hint: str) -> None:
 
 
 def no_file(path: Path) -> NotFound:
-    """With the names beside it: probably one of them was wanted."""
+    """Returns an error with the names beside the file: probably one of them was wanted."""
     return NotFound(f"no file {path}").named(str(path), lambda: near_paths(str(path), _beside(path)))
 
 
@@ -37,7 +37,7 @@ def near_paths(path: str, paths: Iterable[str]) -> list[str]:
 
 
 def _name(path: str) -> str:
-    """Without folder and ending."""
+    """Returns the name without folder and ending."""
     last = path.rstrip("/").rpartition("/")[2]
     return last.rpartition(".")[0] or last
 
@@ -57,9 +57,9 @@ def files_in(
     with_hidden: bool = True,
     report: Report = ignore_report,
 ) -> Iterator[Path]:
-    """In order. `lake` is the folder of the lake itself, which would grow while it is read. Without `with_hidden`,
-    names that begin with a dot or an underscore are passed over. Raises OSError for a folder that cannot be read: it
-    is not an empty one."""
+    """Yields the files in order. `lake` is the folder of the lake itself, which would grow while it is read. Without
+    `with_hidden`, names that begin with a dot or an underscore are passed over. Raises OSError for a folder that cannot
+    be read: it is not an empty one."""
     walk = _Walk(top, lake, follow_links, with_hidden, report)
     yield from walk.files(top, (os.path.realpath(top),))
 
@@ -112,14 +112,15 @@ class _Walk:
         self._report = report
 
     def files(self, folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
-        """`above` are the folders that this one lies in, itself included, without links: none is gone into twice."""
+        """Yields files. `above` are the folders that contain this one, itself included, without links: none is entered
+        twice."""
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
         folders = []
         for entry in found:
             each = folder / entry.name
             if entry.is_file(follow_symlinks=False) and self._shows(entry.name):
-                yield each  # the folder itself tells what it is, without a question for each file
+                yield each  # the listing of the folder shows its type, without a stat for each file
                 continue
             why = self._why_not(each, above)
             if why:
@@ -133,7 +134,7 @@ class _Walk:
                 yield from self.files(each, (*above, os.path.realpath(each)))
 
     def _why_not(self, each: Path, above: tuple[str, ...]) -> str:
-        """Empty: it is taken."""
+        """Returns the reason to leave a path out, or an empty text."""
         link = each.is_symlink()
         if link and not each.exists():
             return "it is a link to nothing"
@@ -161,7 +162,7 @@ _WILD = frozenset("*?[")
 
 
 def place_url(text: str) -> str:
-    """Raises Invalid for a scheme that nothing is known of."""
+    """Returns the URL of a place outside the lake. Raises Invalid for an unknown scheme."""
     if not text:
         raise Invalid("the place outside the lake is empty", hint="give a folder or a URL such as s3://bucket/prefix")
     scheme, found, rest = text.partition("://")

@@ -23,14 +23,14 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
     path: str
     size: int
     mtime: datetime
-    checksum: str  # MD5 in hex; empty where nobody has read the bytes as a whole
+    checksum: str  # MD5 in hex; empty if the bytes were never read as a whole
     etag: str
     content_type: str
     metadata: Mapping[str, str]
     checksums: Mapping[str, str] = {}  # S3's additional ones, in base64 by algorithm
 
     def as_json(self) -> dict[str, Any]:
-        """Without `checksums` where there are none."""
+        """Returns the object as JSON, without `checksums` if there are none."""
         found = super().as_json()
         if not self.checksums:
             del found["checksums"]
@@ -51,7 +51,7 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
 
 
 def own_metadata(entry: Entry) -> Mapping[str, str]:
-    """What the user has given."""
+    """Returns the metadata that the user has given."""
     if not entry.metadata:
         return entry.metadata  # most files: nothing of pools is imported for them
     from lochan.pools.objects import users_metadata
@@ -60,7 +60,7 @@ def own_metadata(entry: Entry) -> Mapping[str, str]:
 
 
 def object_checksums(entry: Entry) -> Mapping[str, str]:
-    """Without what an entry knows of its file besides."""
+    """Returns the checksums without other facts about the entry's file."""
     if not entry.checksums:
         return entry.checksums
     from lochan.versioning.bodies.checksums import ALGORITHMS
@@ -78,7 +78,7 @@ class Address(Result, frozen=True, kw_only=True):
     presigned: str = ""  # takes the bytes by PUT without keys of the store; empty: not asked for, or it cannot sign
 
     def as_json(self) -> dict[str, Any]:
-        """Without `presigned` where there is none."""
+        """Returns the address as JSON, without `presigned` if there is none."""
         found = super().as_json()
         if not self.presigned:
             del found["presigned"]
@@ -237,7 +237,7 @@ class ChangeCount(Result, frozen=True, kw_only=True):
 
 
 class Conflict(Result, frozen=True, kw_only=True):
-    """A path that both sides of a merge have changed in different ways. None: there is no object."""
+    """A path that both sides of a merge have changed in different ways. None stands for no object."""
 
     path: str
     base: Side | None
@@ -246,7 +246,7 @@ class Conflict(Result, frozen=True, kw_only=True):
 
 
 class FolderResult(Result, frozen=True, kw_only=True):
-    """What a verb on a whole folder has done."""
+    """The result of a verb on a whole folder."""
 
     objects: int
     bytes: int
@@ -269,10 +269,10 @@ def has_conflicts(error: LochanError) -> bool:
 
 
 async def conflicts_of(error: LochanError) -> AsyncIterator[Conflict]:
-    """In path order. REQUIRES: `has_conflicts`, and the lake is still open."""
+    """Yields the conflicts in path order. REQUIRES: `has_conflicts`, and the lake is still open."""
     from lochan.tree.merge import conflicts_of as decoded
 
-    for told in getattr(error, "conflicts", ()):  # by a server, which tells the first of them
+    for told in getattr(error, "conflicts", ()):  # from a server, which sends the first of them
         yield told
     if not hasattr(error, "merged"):
         return

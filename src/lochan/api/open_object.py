@@ -1,4 +1,4 @@
-"""An object as it was when it was opened: whatever comes to its path later, this is what is read."""
+"""An object as it was when it was opened: its bytes are read even if another object comes to the path."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OpenObject:
 
     @property
     def mtime_us(self) -> int:
-        """In microseconds since 1970."""
+        """The time of the object, in microseconds since 1970."""
         return self._entry.mtime
 
     @property
@@ -55,7 +55,7 @@ class OpenObject:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Cache-Control and its like, by lower-case name."""
+        """The headers, such as Cache-Control, by lower-case name."""
         return self._entry.headers
 
     @property
@@ -65,7 +65,7 @@ class OpenObject:
 
     @property
     def checksums(self) -> Mapping[str, str]:
-        """S3's additional checksums, in base64 by algorithm."""
+        """The additional checksums of S3, in base64 by algorithm."""
         return object_checksums(self._entry)
 
     @property

@@ -29,7 +29,7 @@ class CommitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def date_us(self) -> int | None:
-        """Raises Invalid."""
+        """The date in microseconds since 1970, or None. Raises Invalid."""
         return None if self.date is None else microseconds(self.date)
 
 
@@ -50,7 +50,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s, self.threads)
 
     def within(self, memory_bytes_max: int | None) -> EngineOptions:
-        """What a user of a server gets of it: no more memory than that, and no more threads than processors."""
+        """Returns the options for a user of a server: no more memory than that, and no more threads than processors."""
         import os
 
         most = self.limits.memory_bytes if memory_bytes_max is None else memory_bytes_max
@@ -59,7 +59,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class QueryOptions(EngineOptions, frozen=True, kw_only=True):
-    """What a server decides about a query besides: see `Lake.query`."""
+    """Options of a query that a server sets: see `Lake.query`."""
 
     ref: str = ""  # where sources are read that name none
     permits: Permits | None = None  # what the user may read; None: everything
@@ -85,7 +85,7 @@ class PutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class CopyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a copy is to have otherwise than its source; None: the same."""
+    """The properties of a copy that differ from its source's; None: the same."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
@@ -102,7 +102,8 @@ DEFAULT_ENGINE = EngineOptions()
 
 
 def parse_time(text: str) -> datetime:
-    """ISO 8601, in UTC unless it has an offset; or from now: `yesterday`, `2 hours ago`. Raises Invalid."""
+    """Parses ISO 8601, in UTC unless it has an offset; or a time relative to now: `yesterday`, `2 hours ago`. Raises
+    Invalid."""
     from lochan.clock import SystemClock
     from lochan.versioning.uri import parse_time as parse
 
@@ -110,7 +111,7 @@ def parse_time(text: str) -> datetime:
 
 
 def check_key(key: str) -> None:
-    """Raises Invalid for what cannot be an idempotency key."""
+    """Raises Invalid for a text that cannot be an idempotency key."""
     from lochan.journal.keys import check_key_text
 
     check_key_text(key)

@@ -1,4 +1,4 @@
-"""A repository at a glance: how much it holds, what was done lately, and how its branches have parted."""
+"""A repository at a glance: its contents, its recent events, and how far its branches have diverged."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class _Held(NamedTuple):
 
 
 async def _count_contents(repository: OpenRepository, commit: Commit) -> _Held:
-    """Counts what a commit holds. Trees know the sizes of files; rows are counted in the entries of data objects."""
+    """Counts the contents of a commit. Trees have the sizes of files; rows are counted in the entries of data
+    objects."""
     from lochan.pools.objects import entries, summarize_objects
     from lochan.pools.settings import settings_of
     from lochan.versioning.repositories import POOL

@@ -27,7 +27,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class NamedPart(NamedTuple):
-    """A part as who completes an upload knows it."""
+    """A part, as named by the client that completes an upload."""
 
     number: int
     etag: str
@@ -185,7 +185,8 @@ class Upload:
             yield repository, found
 
     async def _find(self, repository: OpenRepository) -> OpenUpload | None:
-        """One that this process knows of is not asked for again: whatever is done with it decides."""
+        """Finds the upload. If this process has it in memory, the journal is not read again: an append to the journal
+        decides anyway."""
         return repository.folded().uploads.find(self.id) or (await repository.refs())[0].uploads.find(self.id)
 
     def _is_of(self, found: OpenUpload, repository: OpenRepository) -> bool:

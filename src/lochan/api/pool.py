@@ -238,9 +238,9 @@ async def load_rows(
     options: LoaderOptions | None = None,
     key: str = "",
 ) -> LoadCommit:
-    """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
-    idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises Invalid
-    for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
+    """Loads dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With
+    an idempotency `key`, a repeated load is not loaded twice, and returns the first result. Raises Invalid for values
+    that are no rows, NothingToDo if there are none, KeyReused for a key of another request."""
     from lochan.engines.duckdb.load.load import STANDARD
     from lochan.engines.duckdb.load.load import load_rows as load
     from lochan.journal.keys import with_key

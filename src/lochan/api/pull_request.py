@@ -1,4 +1,4 @@
-"""A pull request: the wish to merge one branch into another, with what others say about it."""
+"""A pull request: a request to merge one branch into another, with its reviews and comments."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class PullRequest:
         return PullMerge(self.id, inactive)
 
     async def _inactive(self, found: PullState) -> tuple[str, ...]:
-        """Its reviewers who are disabled or deleted. The users are in the lake's own journal."""
+        """Returns its reviewers who are disabled or deleted. The users are in the lake's own journal."""
         if not found.reviews:
             return ()
         state = await self._session.lake.open_access().state()
@@ -272,7 +272,7 @@ class PullRequest:
         return tuple(sorted(name for name, user in users.items() if user is None or user.disabled))
 
     async def _checked_commit(self, repository: OpenRepository, name: str, found: PullState) -> str:
-        """One that the source holds. Whether others exist is not told."""
+        """Returns the id of a commit of the source. The error does not reveal whether other commits exist."""
         from lochan.versioning.revisions.graph import is_ancestor
 
         refs, _ = await repository.refs()

@@ -1,4 +1,4 @@
-"""What verbs give back about pull requests, and what is chosen for a conflict."""
+"""Results of verbs about pull requests, and choices for a conflict."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PullReview(Result, frozen=True, kw_only=True):
 
 
 class PullCheck(Result, frozen=True, kw_only=True):
-    """What was found out about a commit."""
+    """The result of a check of a commit."""
 
     name: str
     status: str  # pending, success, failure

@@ -1,4 +1,5 @@
-"""Queries as doors see them: their options and results, what runs them, what they fail by, and their words."""
+"""Queries for servers and programs: their options and results, running them, their errors, and the words of the
+language."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class StageCount(Protocol):
 
 
 async def run_query(lake: Lake, text: str, options: RunOptions | None = None) -> Result:
-    """At the snapshot of this moment. Raises QueryError, Gone, Refused."""
+    """Runs a query on the current snapshot. Raises QueryError, Gone, Refused."""
     from lochan.engines.run_query import RunOptions, run_query
 
     return await run_query(lake.queries(), text, options or RunOptions())
@@ -106,14 +107,14 @@ def check_ref(text: str) -> None:
 
 
 def warm_up() -> None:
-    """Starts what the first query that reads files would wait for. Raises Refused where it cannot be had."""
+    """Starts the process that the first query of files would wait for. Raises Refused if it cannot be started."""
     from lochan.engines.duckdb.load.decode import warm
 
     warm()
 
 
 def table_pages(result: Result) -> Iterator[tuple[Sequence[str], Sequence[Sequence[str]]]]:
-    """Its rows as texts for a table, page by page: the names of columns, and the cells."""
+    """Yields the rows as texts for a table, page by page: the names of columns, and the cells."""
     from lochan.query.output.formats import table_pages as pages
 
     return pages(result.batches(), result.row)
@@ -126,13 +127,13 @@ def operators() -> list[str]:
 
 
 def functions() -> list[str]:
-    """With aggregates."""
+    """Returns the names of all functions, including aggregates."""
     from lochan.query.functions import AGGREGATES, FUNCTIONS
 
     return [*AGGREGATES, *FUNCTIONS]
 
 
-# The rows of a result as pieces of bytes, in the form that is asked for.
+# The rows of a result as pieces of bytes, in the requested form.
 
 
 PIECE_BYTES = 1 << 20
@@ -142,8 +143,8 @@ Count = Callable[[int], None]
 
 
 def write_rows(result: Result, form: str, limit: int | None, put: Put, count: Count) -> None:
-    """Until its end, or at most `limit` rows; `count` is called with the number of rows that were written. After an
-    error, what was put ends in the middle of the form, never with its last bytes."""
+    """Writes all rows, or at most `limit` of them; `count` is called with the number of rows that were written. After
+    an error, the output ends in the middle of the form, never with its last bytes."""
     from lochan.query.output import formats
 
     if form not in formats.TEXTS:

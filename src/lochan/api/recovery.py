@@ -218,7 +218,7 @@ async def scrub(
     seconds: float,
     job: JobReporter | None = None,
 ) -> tuple[ScrubResult, ...]:
-    """What is found is an event of the lake's journal, and a line of the job."""
+    """Scrubs repositories. Findings are recorded in an event of the lake's journal, and in a line of the job."""
     from lochan.recovery.findings import KINDS
     from lochan.recovery.scrub import scrub_step
 
@@ -283,7 +283,7 @@ async def scrub_as_job(
 
 
 async def damaged_files(session: Session) -> dict[str, int]:
-    """How many files of each repository, by its name, scrubs have found damaged."""
+    """Returns how many files of each repository, by its name, scrubs have found damaged."""
     from lochan.versioning.state.damage import Damage
 
     found = (await (await session.lake.journal()).fresh()).of(Damage)
@@ -291,7 +291,8 @@ async def damaged_files(session: Session) -> dict[str, int]:
 
 
 async def _tell(session: Session, repository: str, step: ScrubStep) -> None:
-    """Each round tells what it finds when it finds it, and at its end if there is less than before."""
+    """Records findings in the lake's journal: each round records them as they are found, and at its end if there are
+    fewer than before."""
     from lochan.formats.lake_events import DamagedFile, DamageFound
     from lochan.journal.group import AppendRequest
     from lochan.versioning.state.damage import Damage
@@ -328,7 +329,8 @@ async def restore(source: Store, target: Store) -> BackupResult:
 
 
 async def let_go(store: Store, actor: Actor) -> None:
-    """In a lake that was just restored: gives up what the backup held open, so that garbage is collected again."""
+    """Releases the files that the backup held open, in a lake that was just restored, so that garbage is collected
+    again."""
     from lochan.lake import Lake
     from lochan.recovery.backup import abandon_held
 

@@ -52,7 +52,7 @@ _BLAME_PAGE = 100_000  # each is a walk through history
 
 
 class NamedRef(Protocol):
-    """What a verb needs to know of another ref that it is given: any handle of one will do."""
+    """The attributes of another ref that a verb needs. Any handle of a ref has them."""
 
     @property
     def repository_name(self) -> str: ...
@@ -81,7 +81,7 @@ def pool_settings(repository: OpenRepository) -> PoolSettings:
 
 
 def files_only(repository: OpenRepository) -> None:
-    """For verbs that stage. Raises Refused for a pool, on which nothing is ever staged."""
+    """Raises Refused for a pool, on which nothing is ever staged. It is for verbs that stage."""
     if repository.repository.kind == "pool":
         from lochan.versioning.state.refs import no_staging
 
@@ -116,8 +116,8 @@ class OpenedRef:
 
 
 class Ref:
-    """For a branch, staged changes are read too; `main$` reads only what is committed. Without a name it is the default
-    branch, whichever that is when it is asked."""
+    """A commit, for reading. For a branch, staged changes are read too; `main$` reads only what is committed. An empty
+    name is the default branch at the time of each call."""
 
     def __init__(self, session: Session, repository: str, name: str = "", made_at: str = "") -> None:
         self._session = session
@@ -133,11 +133,11 @@ class Ref:
         return OpenedRef(self._session.opened(self.repository_name), self.name)
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
-        """What a reader of the ref sees. Raises NotFound if there is no such ref."""
+        """Returns the view of a reader of the ref. Raises NotFound if there is no such ref."""
         return await repository.view(await repository.resolve(name, workspaces=True))
 
     def _traced(self, repository: OpenRepository, name: str, path: str) -> AbstractAsyncContextManager[str]:
-        """See `Session.traced`."""
+        """Notes a read in the trace, see `Session.traced`."""
         return self._session.traced(repository, name, path)
 
     async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:

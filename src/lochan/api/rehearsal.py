@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def rehearse() -> None:
-    """As far as the modules for it were imported, and once each."""
+    """Rehearses each module once, if it was imported."""
     for module, rehearsal in _REHEARSALS.items():
         if module in sys.modules and module not in _done:
             _done.add(module)

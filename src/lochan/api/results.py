@@ -26,9 +26,9 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))  # most values: to look 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`; times are RFC 3339 in UTC."""
+        """Returns the result for `json.dumps`; times are RFC 3339 in UTC."""
         found = {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
-        config = self.__struct_config__  # of one of several that a verb gives, the tag tells which it is
+        config = self.__struct_config__  # if a verb has several kinds of results, the tag names the kind
         return {str(config.tag_field): config.tag, **found} if config.tag is not None else found
 
     def _repr_html_(self) -> str:
@@ -128,7 +128,8 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
     credentials: str = ""  # the name of what opens that; empty: the lake's own
 
     def as_json(self) -> dict[str, Any]:
-        """Without `pool` where there is none, and without the storage of one that lies in the lake."""
+        """Returns the repository as JSON, without `pool` if there is none, and without the storage if it is the
+        lake's."""
         found = super().as_json()
         if self.pool is None:
             del found["pool"]
@@ -154,7 +155,7 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
 
 
 class ProtectionRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may not be done to branches whose names fit a pattern."""
+    """A rule that protects branches whose names match a pattern."""
 
     pattern: str
     blocked: tuple[str, ...]  # stage, commit, revert, merge, rewrite
@@ -284,7 +285,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
 
 
 class PoolSummary(Result, frozen=True, kw_only=True):
-    """What a branch of a pool holds."""
+    """The contents of a branch of a pool."""
 
     branch: str
     head: str

@@ -1,4 +1,4 @@
-"""Retention rules as their owner says and sees them: in options, in a YAML file, in Python, and what they do now."""
+"""Retention rules for their owner: in options, in a YAML file, in Python, and their current effect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DROP = "such as 'main:tmp/=unwritten 30d', 'main:raw/=unread 90d', 'main[..2020
 
 
 class KeepRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule for branches whose names match the pattern: it keeps what they showed in the last days, and their newest
+    """A rule for branches whose names match the pattern: it keeps their heads of the last days, and their newest
     commits."""
 
     pattern: str
@@ -46,8 +46,8 @@ class KeepRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class LiveRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is live on branches that match the pattern goes by a commit, on one condition. The first rule that matches
-    an object decides."""
+    """A rule that removes live objects of branches that match the pattern by a commit, on one condition. The first rule
+    that matches an object decides."""
 
     pattern: str
     name: str = ""  # empty: the rule as it is written
@@ -112,7 +112,7 @@ class RetentionCheck(ExpireResult, frozen=True, kw_only=True):
 
 # --- rules as text ---------------------------------------------------------------------------------------------------
 def parse_keep(text: str) -> KeepRule:
-    """Such as `main=forever`, `tmp-*=7d`, `*=90d,100`. Raises Invalid."""
+    """Parses rules such as `main=forever`, `tmp-*=7d`, `*=90d,100`. Raises Invalid."""
     pattern, _, limits = text.rpartition("=")
     values: dict[str, Any] = {}
     for limit in limits.split(","):
@@ -128,7 +128,7 @@ def parse_keep(text: str) -> KeepRule:
 
 
 def parse_drop(text: str) -> LiveRule:
-    """Such as `main:tmp/=unwritten 30d`. Raises Invalid."""
+    """Parses rules such as `main:tmp/=unwritten 30d`. Raises Invalid."""
     where, _, said = text.rpartition("=")
     rule, words = _drop_target(where), said.split()
     if rule is None or not words:
@@ -144,7 +144,7 @@ def parse_drop(text: str) -> LiveRule:
 
 
 def _drop_target(where: str) -> LiveRule | None:
-    """`BRANCH`, `BRANCH:PREFIX` or `BRANCH[LOW..HIGH]`; None: it is none of them."""
+    """Parses `BRANCH`, `BRANCH:PREFIX` or `BRANCH[LOW..HIGH]`. Returns None if the text is none of these."""
     at = min((where.index(mark) for mark in ":[" if mark in where), default=len(where))
     branch, mark, rest = where[:at], where[at : at + 1], where[at + 1 :]
     if not branch:
@@ -158,7 +158,7 @@ def _drop_target(where: str) -> LiveRule | None:
 
 
 def parse_days(text: str) -> float:
-    """Such as 30d, 12h, 15m or 10s. Raises Invalid."""
+    """Parses ages such as 30d, 12h, 15m or 10s. Raises Invalid."""
     found = _AGE.fullmatch(text)
     if found is None:
         raise Invalid(f"{text!r} is no age", hint="such as 30d, 12h, 15m or 10s")
@@ -166,7 +166,7 @@ def parse_days(text: str) -> float:
 
 
 def days_text(days: float) -> str:
-    """In the largest unit of which it is at least one."""
+    """Returns an age in the largest unit of which it is at least one."""
     unit = next((unit for unit, part in _UNITS.items() if days >= part * 0.999), "s")
     return f"{days / _UNITS[unit]:g}{unit}"
 
@@ -221,7 +221,7 @@ def shown_rules(event: RetentionSet) -> RetentionInfo:
 
 
 def warnings_of(event: RetentionSet) -> tuple[str, ...]:
-    """What the rules cannot see, for whoever sets them."""
+    """Returns warnings about uses that the rules cannot see, for the user that sets them."""
     return (_UNSEEN[event.readers],) if any(rule.unread_days for rule in event.drops) else ()
 
 
@@ -252,7 +252,8 @@ def shown_expired(found: Expirable) -> ExpireResult:
 
 # --- what they do ----------------------------------------------------------------------------------------------------
 async def checked_rules(repository: OpenRepository, info: RetentionInfo) -> RetentionSet:
-    """As they would be stored now. Raises Invalid and NotFound for rules that do not fit the repository."""
+    """Returns the rules as they would be stored now. Raises Invalid and NotFound for rules that do not fit the
+    repository."""
     from lochan.pools.retention import check_spans
     from lochan.pools.settings import settings_of
     from lochan.versioning.collection.rule_checks import check_for
@@ -272,7 +273,7 @@ async def checked_rules(repository: OpenRepository, info: RetentionInfo) -> Rete
 
 
 async def find_drops(session: Session, repository: OpenRepository, retention: RetentionSet) -> tuple[RuleDrop, ...]:
-    """What the rules would drop now; changes nothing."""
+    """Returns what the rules would drop now. Changes nothing."""
     from lochan.versioning.collection.drops import find_drops
 
     found: list[RuleDrop] = []
@@ -287,7 +288,7 @@ async def find_drops(session: Session, repository: OpenRepository, retention: Re
 
 
 async def drop(session: Session, repository: OpenRepository) -> tuple[RuleDrop, ...]:
-    """Drops it. A branch that is protected stays, and its rules say that they wait."""
+    """Drops what the rules demand. A protected branch is not changed, and the result shows that its rules wait."""
     from lochan.api.default_rules import take_rules
     from lochan.versioning.collection.drops import RuleDrops, drop, rules_of
 
@@ -350,7 +351,7 @@ async def _reads(session: Session, repository: OpenRepository, retention: Retent
 
 
 async def _names(session: Session, repository: OpenRepository) -> tuple[str, ...]:
-    """All names that the repository has ever had: the log knows it by the name of the day."""
+    """Returns all names that the repository has ever had: the usage log has the name of the day."""
     from lochan.formats.events import Vocabulary
     from lochan.formats.lake_events import RepositoryCreated, RepositoryRenamed
 
@@ -377,7 +378,7 @@ async def _older(
     *,
     dry: bool,
 ) -> list[RuleDrop]:
-    """Rows of a pool whose key is a time that is long past."""
+    """Drops or counts rows of a pool whose key is a time that is long past."""
     from fnmatch import fnmatchcase
 
     from lochan.pools.retention import older_rows

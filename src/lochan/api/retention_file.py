@@ -36,7 +36,7 @@ _DROP = ("name", "branch", "prefix", "from", "to", "unwritten", "unread", "older
 
 
 def read_rules(file: str) -> RetentionInfo:
-    """Raises NotFound, Invalid."""
+    """Reads rules from a file. Raises NotFound, Invalid."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -51,8 +51,8 @@ async def load_bytes(
     name: str = "",
     archive: bool = False,
 ) -> LoadResult:
-    """`shared`: if it is small, its commit may hold other loads of the same moment. `name` is how messages call it.
-    `archive`: it is a tar of files of rows. Raises as `Pool.load` does, and whatever the body raises."""
+    """Loads a body. `shared`: if it is small, its commit may have other loads of the same moment. `name` is its name in
+    messages. `archive`: it is a tar of files of rows. Raises the errors of `Pool.load`, and of the body."""
     from lochan.api.branch import message_of
     from lochan.api.results import LoadResult
 
@@ -94,7 +94,7 @@ async def load_small(
     options: CommitOptions,
     branch: str,
 ) -> LoadResult:
-    """In a commit with other loads of the moment. Raises as `Pool.load` does."""
+    """Loads a small body, in a commit with other loads of the moment. Raises the errors of `Pool.load`."""
     from lochan.api.branch import message_of
     from lochan.api.load_group import LoadTarget, load_in_group
     from lochan.engines.duckdb.load.load import LoaderOptions
@@ -137,8 +137,8 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 class AsyncFile:
-    """Pieces that come on the event loop, as a file that another thread reads. Each read takes what has come, at most
-    one piece, so that nobody holds more. Made on the loop."""
+    """Pieces that come on the event loop, as a file that another thread reads. Each read takes the bytes that have
+    come, at most one piece, so that no more is held. It must be made on the loop."""
 
     def __init__(self, pieces: AsyncIterator[bytes], name: str) -> None:
         import asyncio

@@ -1,9 +1,8 @@
 """A fingerprint of the rows of a load, for its idempotency key (J8): the same key with other rows is another request,
-and is refused. Without a key nobody asks for one.
+and is refused. Without a key it is not computed.
 
-Rows that can be had only once, of a generator or an Arrow reader, are kept in a file while they are hashed, and read
-from there.
-"""
+Rows that can be read only once, of a generator or an Arrow reader, are kept in a file while they are hashed, and read
+from there."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _CHUNK_ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DigestedRows:
-    """Rows whose bytes somebody has hashed already, such as a server that has received them."""
+    """Rows whose bytes were hashed before, for example by a server that has received them."""
 
     rows: Any
     sha256: str
@@ -55,7 +54,7 @@ def _digest_rows(rows: Any, file: IO[bytes]) -> DigestedRows:
 
 
 def _hash_table(table: Any) -> str:
-    """However it is cut into chunks."""
+    """Hashes a table, however it is cut into chunks."""
     digest = sha256(table.schema.serialize())
     for start in range(0, len(table), _BATCH_ROWS):
         for batch in table.slice(start, _BATCH_ROWS).combine_chunks().to_batches():
@@ -64,7 +63,7 @@ def _hash_table(table: Any) -> str:
 
 
 def _spooled_batches(reader: Any, file: IO[bytes]) -> DigestedRows:
-    """Batches as they come: whoever sends the same again sends them so."""
+    """Hashes batches as they come: a client that repeats a request sends the same batches."""
     import pyarrow as pa
 
     digest = sha256(reader.schema.serialize())
@@ -114,7 +113,7 @@ def _bytes_of(row: Any) -> bytes:
 
 
 def _other(value: Any) -> Any:
-    """What is no plain value is told apart by its type and its text."""
+    """Replaces a value that JSON does not have by its type and its text."""
     return [type(value).__name__, repr(value)]
 
 

@@ -19,7 +19,7 @@ _PLANNED = ("objects", "objects_read", "bytes", "bytes_read", "rows_read")
 
 
 def planned_text(stats: Stats) -> bytes:
-    """As JSON in plain ASCII, which a header can hold."""
+    """Returns the plan as JSON in plain ASCII, for a header."""
     import json
 
     skipped = [(each.why, int(each.objects), int(each.bytes)) for each in stats.skipped]
@@ -27,8 +27,8 @@ def planned_text(stats: Stats) -> bytes:
 
 
 def rows_of_body(file: IO[bytes], media: str) -> Any:
-    """What `Pool.load` takes, read from a file a few rows at a time; None: of that media type there are none. Raises
-    Invalid for what is no such file."""
+    """Returns rows for `Pool.load`, read from a file a few at a time, or None if the media type is not supported.
+    Raises Invalid for a file that is not of that type."""
     if media == ARROW:
         return _arrow_rows(file)
     if media in (LINES, "application/ndjson", "application/jsonl"):
@@ -75,7 +75,7 @@ def _json_rows(file: IO[bytes]) -> Any:
 
 
 def bytes_of_rows(rows: Any) -> tuple[str, Iterator[bytes]]:
-    """The media type, and the bytes as they are asked for. Raises Invalid for what is no rows."""
+    """Returns the media type, and the bytes as they are requested. Raises Invalid for values that are no rows."""
     import pyarrow as pa
 
     found = given_rows(rows)
@@ -114,7 +114,7 @@ def _no_row(row: Any) -> str:
 
 
 class _Pieces:
-    """A file for a writer that wants one; what was written is taken from it."""
+    """A file for a writer that needs one; the written bytes are taken from it."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
@@ -140,7 +140,7 @@ ROW_DIFF = b"lochan.row_diff"
 
 
 def row_diff_pieces(diff: RowDiff) -> Iterator[bytes]:
-    """An Arrow stream of all rows that differ, whose schema tells the rest."""
+    """Yields an Arrow stream of all rows that differ. The rest of the result is in its schema."""
     from dataclasses import replace
 
     import msgspec

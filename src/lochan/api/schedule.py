@@ -36,7 +36,7 @@ class TaskStatus(Result, frozen=True, kw_only=True):
 
 
 def schedule_of(task: UpkeepTask, options: UpkeepOptions) -> tuple[str, Schedule]:
-    """Raises Invalid."""
+    """Returns the schedule of a task, as text and parsed. Raises Invalid."""
     text = options.schedule.get(task.name, task.when)
     try:
         return text, parse_schedule(text)
@@ -45,7 +45,7 @@ def schedule_of(task: UpkeepTask, options: UpkeepOptions) -> tuple[str, Schedule
 
 
 def find_tasks(names: Sequence[str]) -> list[UpkeepTask]:
-    """Raises NotFound."""
+    """Returns the tasks with these names. Raises NotFound."""
     for name in names:
         if name not in TASKS:
             raise NotFound(f"there is no upkeep task {name!r}", hint=f"the tasks are {', '.join(TASKS)}")
@@ -82,7 +82,7 @@ async def status(session: Session, options: UpkeepOptions = STANDARD_OPTIONS) ->
 
 
 async def run_due(session: Session, options: UpkeepOptions = STANDARD_OPTIONS) -> AsyncIterator[TaskStep]:
-    """Every task that is on and due, one after the other."""
+    """Runs every task that is on and due, one after the other."""
     for task in TASKS.values():
         _, schedule = schedule_of(task, options)
         if schedule.is_on:
@@ -119,7 +119,8 @@ async def run_now(session: Session, task: UpkeepTask, options: UpkeepOptions) ->
 async def _run(
     session: Session, task: UpkeepTask, options: UpkeepOptions, *, keep_idle: bool
 ) -> AsyncIterator[TaskStep]:
-    """Yields what it did. An error of the whole task is its last step: those who repeat it go on with the next."""
+    """Runs a task, and yields its steps. An error of the whole task is its last step: a caller that repeats tasks
+    continues with the next."""
     import asyncio
 
     from lochan.formats.job import FAILED, path_of

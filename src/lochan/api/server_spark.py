@@ -1,5 +1,5 @@
-"""The server's Spark: one session for all of its queries, kept from the first one on, or from the start where it is to
-be warm. A JVM that has died is noticed by the next query, which starts another; with the server it ends."""
+"""The server's Spark: one session for all of its queries, kept from the first one on, or from the start if it is to be
+warm. The next query notices if the JVM has died, and starts another; the JVM ends with the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ServerSpark:
         logging.getLogger().addFilter(_is_not_of_py4j)
 
     def warm_up(self) -> None:
-        """Behind everything else: nothing waits for it."""
+        """Starts Spark in the background: nothing waits for it."""
         self._starting = threading.Thread(target=self._start, name="lochan-spark", daemon=True)
         self._starting.start()
 
@@ -48,7 +48,7 @@ class ServerSpark:
         return is_there(self._place)
 
     async def stop(self) -> None:
-        """What does not stop by itself in time is ended, also in the midst of its start."""
+        """Stops Spark. If it does not stop in time, it is killed, also in the midst of its start."""
         self._stopping = True
         if _SESSION not in sys.modules:
             return
@@ -76,12 +76,13 @@ class ServerSpark:
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Silences what is logged with every call to a JVM that has died, partly by the root logger: our errors say it."""
+    """Silences records that py4j logs with every call to a JVM that has died, partly by the root logger: our errors
+    report it."""
     return record.module != "java_gateway"
 
 
 async def _within(seconds: float, work: Callable[[], None]) -> None:
-    """On a thread that nobody waits for in the end."""
+    """Runs work on a thread, and waits no longer than that."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     waited = 0.0
@@ -105,7 +106,8 @@ def _end_jvms() -> None:
 
 
 def jvms() -> Iterator[int]:
-    """Children of this process, by what they were called with. pyspark itself knows them only once they are up."""
+    """Yields the JVMs among the children of this process, by their command lines. pyspark itself has their ids only
+    once they are up."""
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
             for pid in file.read_text().split():
@@ -114,7 +116,7 @@ def jvms() -> Iterator[int]:
 
 
 def _runs(pid: int) -> bool:
-    """One that has ended stays a zombie until somebody asks for it."""
+    """Returns whether a process runs. One that has ended stays a zombie until its parent waits for it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

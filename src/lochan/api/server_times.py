@@ -1,5 +1,5 @@
-"""Where the time of a server's S3 requests goes, by operation: as it says itself (`/_top`), between two moments, and as
-a page for people. The server makes it, and `lochan top` asks for it again and again."""
+"""The times of a server's S3 requests, by operation: as the server reports them (`/_top`), between two moments, and as
+a page for people. The server makes the report, and `lochan top` requests it again and again."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class OperationTime(msgspec.Struct, frozen=True):
         return OperationTime(self.requests - earlier.requests, spent, counts)
 
     def quantile(self, share: float, bounds: Sequence[float]) -> float | None:
-        """So many of the requests took at most these seconds, as nearly as the bounds tell. None: there were none, or
-        it is beyond the last bound."""
+        """Returns the time that this share of the requests did not exceed, as precisely as the bounds allow. Returns
+        None if there were none, or if it is beyond the last bound."""
         wanted = share * sum(self.buckets)
         below, passed = 0.0, 0.0
         for bound, count in zip(bounds, self.buckets, strict=False):
@@ -46,20 +46,21 @@ class ServerTimes(msgspec.Struct, frozen=True):
     operations: Mapping[str, OperationTime]
 
     def since(self, earlier: ServerTimes) -> ServerTimes:
-        """What was answered between two moments. A server that was started anew has only the later one."""
+        """Returns the times between two moments. If the server was restarted in between, only those of the later
+        one."""
         if self.span_s < earlier.span_s or tuple(self.bounds_s) != tuple(earlier.bounds_s):
             return self
         found = {name: time.since(earlier.operations.get(name)) for name, time in self.operations.items()}
         return ServerTimes(self.span_s - earlier.span_s, self.bounds_s, found)
 
     def busiest(self) -> list[tuple[str, OperationTime]]:
-        """Operations that were asked for, the one that took most of the time first."""
+        """Returns operations with requests, the one that took most of the time first."""
         asked = (each for each in self.operations.items() if each[1].requests > 0)
         return sorted(asked, key=lambda each: -each[1].seconds)
 
 
 def page(times: ServerTimes, span: str) -> str:
-    """For people: each phase is a share of its operation's time."""
+    """Returns a page for people: each phase is a share of its operation's time."""
     rows: list[tuple[str, ...]] = [("operation", "requests", "a second", "p50 ms", "p99 ms", "ms each", *PHASES)]
     for operation, time in times.busiest():
         seconds = time.seconds
@@ -80,7 +81,7 @@ def page(times: ServerTimes, span: str) -> str:
 
 
 def record(times: ServerTimes) -> dict[str, Any]:
-    """For programs: the same figures."""
+    """Returns the same figures for programs."""
     return {
         "seconds": round(times.span_s, 3),
         "operations": [

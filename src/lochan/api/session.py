@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from lochan.versioning.revisions.resolve import ResolvedRef
 
 Credentials = tuple[str, tuple[tuple[str, ...], ...]]
-_IDLE_MAX = 32  # repositories that stay open though nobody uses them just now
+_IDLE_MAX = 32  # repositories that stay open while they are not in use
 
 
 class OpenRepositories:
-    """The open repositories of a lake, by id: a name may come to mean another. With `idle_max`, no more than so many
-    stay open that nobody uses just now; without, all do."""
+    """The open repositories of a lake, by id, because a name may later belong to another one. With `idle_max`, at most
+    so many stay open while they are not in use; without, all do."""
 
     def __init__(self, lake: Lake, idle_max: int | None = _IDLE_MAX) -> None:
         self._lake = lake
@@ -45,7 +45,7 @@ class OpenRepositories:
         self._opening: asyncio.Lock | None = None
 
     def find(self, found: Repository) -> OpenRepository | None:
-        """If it is open. It may have another name by now, by which policies judge it."""
+        """Returns the repository if it is open. It may have another name by now, which policies use."""
         repository = self._open.get(found.id)
         if repository is not None and repository.repository is not found:
             repository.repository = found
@@ -93,7 +93,7 @@ class OpenRepositories:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
+        """Lets one task open a repository at a time. Without an event loop there is no other task."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None:
             yield
@@ -111,7 +111,7 @@ class OpenedRepository:
     __slots__ = ("_earlier", "_id", "_name", "_session")
 
     def __init__(self, session: Session, name: str, earlier: Repository | None = None) -> None:
-        """`earlier`: what the name meant before, and is still to mean."""
+        """`earlier` is the repository that the name belonged to before, and that it still has to mean."""
         self._session = session
         self._name = name
         self._earlier = earlier
@@ -136,8 +136,8 @@ class OpenedRepository:
 
 
 class Session:
-    """`one_request`: it is closed after one request, which may look up a name once and keep to what it found. `notes`
-    makes the notes of what is read, at the first read."""
+    """`one_request`: it is closed after one request, which may look up a name once and keep the result. `notes` makes
+    the notes of reads, at the first read."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class Session:
         self.credentials: Credentials = ("", ())  # by which that was: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
-        """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
+        """Returns the actor, under an idempotency key; `request` distinguishes this request from others."""
         return with_key(self.actor, key, *request)
 
     def acting_as(
@@ -178,7 +178,7 @@ class Session:
         is_served: bool = False,
         credentials: Credentials = ("", ()),
     ) -> Session:
-        """The same for somebody else; the repositories that are open are shared. Closing it closes this one too."""
+        """Returns the session of another user, which shares the open repositories. Closing it closes this one too."""
         other = copy(self)
         other.is_served = is_served
         other.credentials = credentials
@@ -192,8 +192,8 @@ class Session:
         return other
 
     def spark(self, master: str | None = None) -> SparkPlace:
-        """Where Spark runs: at that master, or where its opener has configured it. Raises Refused where a user of a
-        server names one: the server would take its own credentials there."""
+        """Returns where Spark runs: at that master, or where its opener has configured it. Raises Refused if a user of
+        a server names one: the server would take its own credentials there."""
         if master and self.is_served:
             raise Refused(
                 "where Spark runs is chosen by the server, not by its users",
@@ -220,11 +220,11 @@ class Session:
         return self._names[name]
 
     def opened(self, name: str) -> OpenedRepository:
-        """By its current name: one that was renamed or deleted is not found. Raises NotFound."""
+        """Opens a repository by its current name: one that was renamed or deleted is not found. Raises NotFound."""
         return OpenedRepository(self, name)
 
     def load_groups(self) -> LoadGroups:
-        """Small loads that share commits."""
+        """Returns the groups of small loads that share commits."""
         if not self._load_groups:
             from lochan.api.load_group import LoadGroups
 
@@ -235,9 +235,9 @@ class Session:
     async def traced(
         self, repository: OpenRepository, ref: str, path: str = "", resolved: ResolvedRef | None = None
     ) -> AsyncIterator[str]:
-        """Gives the ref at which to read, and notes in the trace, if there is one, that this was read. Then it is the
-        commit that the ref names now, so that what is noted is what is read; of a branch with staged changes it is the
-        branch. `resolved`: what the ref stands for whatever it names now."""
+        """Yields the ref at which to read, and notes the read in the trace, if there is one. The ref is then the commit
+        that it names now, so that the note is exact; a branch with staged changes stays the branch. `resolved` is what
+        the ref stands for, whatever it names now."""
         found = lineage.current()
         if found is None:
             yield ref
@@ -247,7 +247,7 @@ class Session:
         found.add(read)
 
     async def note_read(self, operation: str, repository: str, ref: str, path: str = "") -> None:
-        """Notes in the usage log what is about to be read. A server does so at its doors, and gives no notes here."""
+        """Notes in the usage log what is about to be read. A server does so itself, and passes no notes here."""
         if self._make_notes is None:
             return
         if not self._notes:
@@ -255,12 +255,12 @@ class Session:
         await self._notes[0].note(operation, repository, ref, path)
 
     async def flush_notes(self) -> None:
-        """What this process has read is in the log from now on."""
+        """Writes all noted reads of this process to the log."""
         for each in self._notes:
             await each.flush()
 
     async def close_notes(self) -> None:
-        """Writes what was noted and is not written yet."""
+        """Writes the notes that are not written yet, and closes them."""
         for each in self._notes:
             await each.close()
 
@@ -284,13 +284,13 @@ class ServerSession(Session):
 
     @cached_property
     def probes(self) -> ProbeBatch:
-        """One look at the journals for all requests of a moment."""
+        """Returns a batch that shares one look at the journals among all requests of a moment."""
         from lochan.journal.journal import ProbeBatch
 
         return ProbeBatch()
 
     def of_request(self, user: str, client: str, source: str) -> ServerSession:
-        """For one request: who asks, by which door, and from where."""
+        """Returns the session of one request: its user, its program, and its source."""
         return ServerSession(self.lake, Actor(user, client, source), self.repositories)
 
     def known(self, name: str) -> OpenRepository | None:

@@ -14,7 +14,7 @@ _SHORT = 12  # characters of a commit's id
 
 
 def items_html(items: Sequence[Any], *, more: bool) -> str | None:
-    """None for what is better shown as text, such as bytes."""
+    """Returns a table of the items, or None if they are better shown as text, such as bytes."""
     note = f"the first {len(items):,}; there are more" if more else ""
     match items:
         case []:
@@ -34,7 +34,7 @@ def items_html(items: Sequence[Any], *, more: bool) -> str | None:
 
 
 def struct_html(result: Result) -> str:
-    """Its fields, one below the other."""
+    """Returns the fields, one below the other."""
     rows = [HtmlRow((name, getattr(result, name))) for name in result.__struct_fields__]
     return table(("", ""), rows, caption=type(result).__name__)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LoginSessionInfo(Result, frozen=True, kw_only=True):
-    """A session that somebody has opened by signing in."""
+    """A session that a user has opened by signing in."""
 
     id: str
     user: str
@@ -21,7 +21,7 @@ class LoginSessionInfo(Result, frozen=True, kw_only=True):
     address: str | None  # where the request came from that opened it
     begun: datetime
     expires: datetime
-    source: str | None = None  # the service that said who it is
+    source: str | None = None  # the service that identified the user
 
     @classmethod
     def of(cls, session: LoginSession) -> LoginSessionInfo:

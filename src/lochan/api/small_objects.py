@@ -1,13 +1,12 @@
-"""Data objects of small loads are merged as they come, so that few are left, however many loads there were.
+"""Merges data objects of small loads as they come, so that few are left, however many loads there were.
 
     load, load, load …  ──▶ 16 objects, whose rows are still in memory ──▶ one, between two loads
     16 of those, or a pause of all loads  ──▶ one, rewritten by the engine beside the loads
 
-A server merges what it has written itself, each time objects of about the same size, so that a row is written again
-once for each sixteenfold. Each merge is a compaction (S6): it lands only on a head that still holds all of the objects,
-and whoever deletes or compacts one of them meanwhile wins. What is forgotten here, because the server ended or because
-somebody was faster, is left to upkeep by schedule.
-"""
+A server merges what it has written itself, each time objects of about the same size, so that a row is rewritten once
+for each sixteenfold. Each merge is a compaction (S6): it lands only on a head that still has all of the objects, and
+loses against a delete or compaction of one of them meanwhile. Objects that are forgotten here, because the server ended
+or because a merge lost, are left to upkeep by schedule."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class SmallObjects:
     """Of one branch, by this process. Used in the event loop."""
 
     def __init__(self, session: Session, pool: Repository, branch: str, tasks: set[asyncio.Task[None]]) -> None:
-        """`tasks`: what goes on beside the loads, for whoever ends it."""
+        """`tasks` are the tasks that run beside the loads, for the code that ends them."""
         self._session = session
         self._pool = pool
         self._branch = branch
@@ -96,7 +95,7 @@ class SmallObjects:
                 self._recent.insert(0, made)
 
     async def _merged(self, repository: OpenRepository, objects: Sequence[LandedObject]) -> LandedObject | None:
-        """None: one object cannot hold them without the engine."""
+        """Merges objects, and returns the result, or None if one object cannot hold them without the engine."""
         from lochan.engines.duckdb.load.direct_object import direct_object
         from lochan.pools.commit_objects import ObjectWriter, Swap, replace_objects
         from lochan.pools.settings import settings_of
@@ -117,7 +116,7 @@ class SmallObjects:
         self._tiers.setdefault(tier, []).extend(each for each in entries if each.size < _BYTES_MAX)
 
     def _forget(self, error: Exception) -> None:
-        """What was to be merged is left to upkeep by schedule."""
+        """Leaves the objects to upkeep by schedule."""
         about = f"{self._pool.name}@{self._branch}"
         if isinstance(error, LochanError):
             _log.debug("objects of %s are not merged: %s", about, error)
@@ -126,7 +125,7 @@ class SmallObjects:
 
     # --- beside the loads --------------------------------------------------------------------------------------------
     async def _settle(self) -> None:
-        """Until no load has come for a while, nor while the last objects were merged."""
+        """Merges until no load has come for a while, nor while the last objects were merged."""
         loop = asyncio.get_running_loop()
         seen = -1.0
         is_pause = False
@@ -149,7 +148,7 @@ class SmallObjects:
         return len(self._recent) + sum(map(len, self._tiers.values()))
 
     def _due(self, is_pause: bool) -> tuple[int, list[Entry]] | None:
-        """Objects that are to be merged, and the tier that the result belongs to."""
+        """Returns the objects to merge, and the tier that the result belongs to, or None."""
         for tier, entries in sorted(self._tiers.items()):
             if len(entries) >= FAN_IN:
                 return tier + 1, entries[:]
@@ -201,7 +200,7 @@ class SmallObjects:
 
 
 def merges(policy: Upkeep | None, pool: Repository, branch: str) -> bool:
-    """Whether objects of that branch are merged as they come. None: not by this process."""
+    """Returns whether objects of that branch are merged as they come. Without a policy, this process merges none."""
     if policy is None:
         return False
     rule = policy.rule(pool.name)

@@ -21,8 +21,9 @@ BRANCH, WORKSPACE, TAG, COMMIT = "branch", "workspace", "tag", "commit"
 
 
 class RefSnapshot(Ref):
-    """Its name is the one that it was asked by; `kind` tells what that names (branch, workspace, tag, commit), and
-    `commit_id` where it stands. Of a workspace, files that other programs write are read as they are."""
+    """A ref at one moment. Its name is the one by which it was requested; `kind` is what that names (branch, workspace,
+    tag, commit), and `commit_id` its commit. Files of a workspace that other programs write are read in their current
+    state."""
 
     def __init__(self, session: Session, repository: Repository, name: str, kind: str, found: ResolvedRef) -> None:
         super().__init__(session, repository.name, name)
@@ -34,7 +35,7 @@ class RefSnapshot(Ref):
     async def taken(
         cls, session: Session, repository: OpenRepository, name: str, *, stale: bool = False
     ) -> RefSnapshot:
-        """Raises NotFound, Invalid."""
+        """Takes a snapshot. Raises NotFound, Invalid."""
         from lochan.versioning.revisions.resolve import resolve
 
         branch = repository.folded().find_branch(name) if stale else None
@@ -58,12 +59,12 @@ class RefSnapshot(Ref):
 
     @property
     def created_us(self) -> int:
-        """When its repository was made, in microseconds since 1970."""
+        """The time at which its repository was made, in microseconds since 1970."""
         return self._repository.created
 
     @property
     def commit_id(self) -> str:
-        """For a workspace, the commit that it was opened on."""
+        """The commit of the ref; for a workspace, the commit that it was opened on."""
         return self._resolved.commit_id
 
     @property
@@ -80,8 +81,8 @@ class RefSnapshot(Ref):
         return self.name if self.kind in (BRANCH, WORKSPACE) else self.commit_id
 
     def shows_same(self, other: RefSnapshot) -> bool:
-        """Whether readers see the same in both. Layers are never changed, only replaced. Files of a workspace come and
-        go without a word, so nothing is known of those."""
+        """Returns whether readers see the same in both. Layers are never changed, only replaced. Files of a workspace
+        may change without an event, so snapshots of workspaces are never the same."""
         one, two = self._resolved, other._resolved
         only = (one.committed_only, one.staged_only) == (two.committed_only, two.staged_only)
         same = self._repository.id == other._repository.id and one.commit_id == two.commit_id and only

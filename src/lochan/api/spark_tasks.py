@@ -1,5 +1,5 @@
-"""What the classes of the data source need in the processes that Spark starts. They import little beside it, and the
-verbs (`lochan.api.frames`) import none of it."""
+"""The functions that the classes of the data source need in the processes that Spark starts. Those import little else,
+and none of the verbs (`lochan.api.frames`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,6 @@
 """Files of rows that come as bytes, from another machine: one, or several in an archive, as one load.
 
-They lie on the disk before the first row is looked at, so that a body that breaks off half-way loads nothing.
-"""
+They are on the disk before the first row is read, so that a body that breaks off half-way loads nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _PIECE_BYTES = 1 << 20
 class SpooledFile(NamedTuple):
     """A file of rows on this machine's disk, for as long as it is needed; a source of `load_files`."""
 
-    name: str  # as the user knows it
+    name: str  # as given by the user
     path: Path
     size: int
     place: None = None  # it is in no store
@@ -45,7 +44,7 @@ class SpooledFiles(NamedTuple):
 
 @asynccontextmanager
 async def spool_body(body: Body, name: str, *, archive: bool) -> AsyncIterator[SpooledFiles]:
-    """Raises Invalid for what is no archive, or has no files in it."""
+    """Yields the files of a body. Raises Invalid if it is no archive, or an archive without files."""
     import asyncio
 
     from lochan.store.scratch import place
@@ -70,7 +69,7 @@ def _write(file: IO[bytes], digest: _Hash, piece: bytes) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> Iterator[SpooledFile]:
-    """Under names of our own: those in an archive may say anything."""
+    """Unpacks files under names of our own: those in an archive cannot be trusted."""
     import tarfile
 
     try:
@@ -97,7 +96,7 @@ def _copy_stream(stream: Any, name: str, to: Path) -> SpooledFile:
 
 # --- on the way out --------------------------------------------------------------------------------------------------
 def archive_head(name: str, size: int) -> bytes:
-    """What stands before a file of an archive."""
+    """Returns the bytes in front of a file of an archive."""
     import tarfile
 
     info = tarfile.TarInfo(name)
@@ -106,7 +105,7 @@ def archive_head(name: str, size: int) -> bytes:
 
 
 def archive_padding(size: int) -> bytes:
-    """What stands behind it."""
+    """Returns the bytes behind a file of an archive."""
     return b"\0" * (-size % 512)
 
 

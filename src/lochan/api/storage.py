@@ -1,8 +1,7 @@
 """How the bytes of one repository are stored: equal blocks kept once, sparse files rewritten, objects as one file each.
 
-None of this changes an object or a commit: readers find the same bytes elsewhere, by aliases. What is no longer needed
-is removed by the next garbage collection.
-"""
+None of this changes an object or a commit: readers find the same bytes elsewhere, by aliases. Files that are no longer
+needed are removed by the next garbage collection."""
 
 from __future__ import annotations
 

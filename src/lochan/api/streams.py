@@ -1,4 +1,4 @@
-"""Rows that come on and on, followed into a pool: where they come from, and how."""
+"""Endless rows that are followed into a pool: their sources and options."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def _follow_on_spark(session: Session, source: SparkSource, request: Strea
 
 
 def _spark_source(source: FolderSource | SocketSource | RateSource, options: StreamOptions) -> SparkSource:
-    """Raises NotFound, Invalid."""
+    """Returns the source for Spark. Raises NotFound, Invalid."""
     from lochan.engines.duckdb.load.load import LoaderOptions
     from lochan.jobs.streams.sources import folder_source, rate_source, socket_source
 

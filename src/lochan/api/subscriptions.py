@@ -1,8 +1,8 @@
-"""Subscriptions to events: who is sent what, and what did not arrive. A server sends them: see `server/deliveries/`.
+"""Subscriptions to events: the events that each gets, and those that did not arrive. A server sends them: see
+`server/deliveries/`.
 
-What a subscription shows is decided by the rights that its owner has when an event is sent. A program that opens the
-store itself can read it all, and so can a subscription that such a program has made.
-"""
+The rights that its owner has when an event is sent decide what a subscription gets. A program that opens the store
+itself can read everything, and so can a subscription that such a program has made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SubscriptionSecret(Result, frozen=True, kw_only=True):
     secret: str
 
     def __repr__(self) -> str:
-        """Without the secret, so that no log or traceback shows it."""
+        """Shows the subscription without the secret, so that no log or traceback shows it."""
         return f"SubscriptionSecret(id={self.id!r})"
 
 
@@ -70,7 +70,7 @@ class DeadLetter(Result, frozen=True, kw_only=True):
     time: datetime  # when it was given up
     attempts: int
     trouble: str
-    again: bool  # somebody has asked for it
+    again: bool  # its redelivery was requested
 
 
 class EventChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,7 +115,7 @@ async def create(
         return [event]
 
     await _submit(session, key, decide, "subscribe", url, journal, repr(choice), note)
-    # A request that is repeated was answered before, with a secret that nothing tells again.
+    # A repeated request was answered before, with a secret that cannot be shown again.
     if id not in {each.id for each in await _states(session)}:
         raise Refused(
             "this key has created a subscription before, and its secret is shown only once",
@@ -125,7 +125,7 @@ async def create(
 
 
 def _check(choice: EventChoice, note: str) -> None:
-    """Raises Invalid."""
+    """Checks the choice of events and the note. Raises Invalid."""
     from lochan.formats.events import event_types
     from lochan.versioning.names import fitting_paths
 
@@ -143,7 +143,7 @@ def _check(choice: EventChoice, note: str) -> None:
 
 
 async def _refuse_narrow_keys(session: Session) -> None:
-    """What outlives a key must not carry more than the key: one with limits or an end makes no subscription."""
+    """Refuses a key with limits or an end, because a subscription outlives its key and would not have them."""
     key_id, limits = session.credentials
     key = (await session.lake.open_access().state()).key(key_id) if key_id else None
     if limits or (key is not None and (key.limits or key.expires)):
@@ -227,8 +227,8 @@ async def redeliver(session: Session, id: str, letters: Sequence[str], key: str)
 
 # --- the files -------------------------------------------------------------------------------------------------------
 async def read_progress(store: Store, id: str) -> SubscriptionProgress:
-    """As if nothing was sent yet, where there is no file, or a damaged one: events may come twice, and never get
-    lost."""
+    """Returns the progress. Without a file, or with a damaged one, it is as if nothing was sent yet: events may come
+    twice, but are never lost."""
     from lochan.formats import subscription as files
     from lochan.store.checked_reads import get_decoded
 
@@ -258,7 +258,7 @@ async def _states(session: Session) -> list[SubscriptionState]:
 
 
 async def _need(session: Session, id: str) -> SubscriptionState:
-    """Raises NotFound."""
+    """Returns the subscription. Raises NotFound."""
     from lochan.versioning.state.subscriptions import Subscriptions
 
     return (await (await session.lake.journal()).fresh()).of(Subscriptions).need(id)

@@ -111,7 +111,7 @@ Step = JournalUpkeep | BranchUpkeep
 
 
 def read_policy(file: str | None) -> UpkeepPolicy:
-    """As the file says; without one, the standard. Raises NotFound, Invalid, Refused."""
+    """Reads the policy of the file; without one, returns the standard policy. Raises NotFound, Invalid, Refused."""
     from lochan.pools.upkeep import STANDARD
 
     if file is None:
@@ -124,7 +124,7 @@ def read_policy(file: str | None) -> UpkeepPolicy:
 async def keep_up(
     session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
 ) -> AsyncIterator[Step]:
-    """What fails does not stop the rest: its step has the error."""
+    """Trims journals and compacts pools. A failure does not stop the rest: its step has the error."""
     async for trimmed in trim_journals(session, pools):
         yield trimmed
     async for compacted in compact_pools(session, policy, pools, engine, actor):
@@ -163,14 +163,14 @@ async def expire_tokens(session: Session, repository: str) -> int:
 
 
 async def expire_uploads(session: Session, repository: str, before: int) -> int:
-    """Aborts uploads in parts that were begun before that moment, in microseconds since 1970; gives how many."""
+    """Aborts uploads in parts that were begun before that moment, in microseconds since 1970. Returns how many."""
     from lochan.versioning.uploads import abort, uploads
 
     count = 0
     async with session.opened(repository) as opened:
         for upload in await uploads(opened):
             if upload.time < before:
-                with suppress(NotFound):  # somebody who was quicker has completed or aborted it
+                with suppress(NotFound):  # another client has just completed or aborted it
                     await abort(opened, upload.id, actor=session.actor)
                     count += 1
     return count

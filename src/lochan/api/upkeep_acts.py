@@ -1,8 +1,7 @@
 """The acts behind the tasks of upkeep.
 
-An act yields a line for each thing that it did or could not do; what it finds in order it does not mention. A thing
-that fails does not stop the rest. Every act may be done by several servers at once: the journal decides who lands.
-"""
+An act yields a line for each thing that it did or could not do, and none for things that are in order. A failure does
+not stop the rest. Every act may be done by several servers at once: the journal decides which one lands."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ async def abandon_jobs(session: Session, options: UpkeepOptions) -> AsyncIterato
 
 
 async def merge_staged(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
-    """Writers merge what they stage. What a writer that is gone has left is merged here."""
+    """Merges staged changes that a writer has left behind. Usually writers merge them themselves."""
     from lochan.versioning.upkeep import compact, cover
 
     for each in await session.lake.repositories():
@@ -118,14 +117,14 @@ async def expire(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
 
 
 def _describe_expiries(found: dict[str, object]) -> str:
-    """Such as `expired 2 commits, 1 tokens`."""
+    """Returns a text such as `expired 2 commits, 1 tokens`."""
     counts = {name: len(value) if isinstance(value, list | tuple) else int(str(value)) for name, value in found.items()}
     some = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     return f"expired {some}" if some else ""
 
 
 async def erase_deleted(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
-    """Whoever has turned this task on has confirmed that files go."""
+    """Erases deleted repositories. Turning this task on confirms that files are deleted."""
     from lochan.api.deleted import DeletedCollection
 
     made = await DeletedCollection(session).run(options.grace_hours, confirmed=True)
@@ -170,7 +169,7 @@ async def dedupe(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
 
 
 async def scrub(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
-    """A step of every repository; the next run goes on where this one ends."""
+    """Scrubs a part of every repository; the next run continues where this one ends."""
     from lochan.api import recovery
 
     for each in await session.lake.repositories():

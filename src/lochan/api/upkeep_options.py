@@ -1,4 +1,4 @@
-"""What the tasks of upkeep share: their options, and what an act tells of its work."""
+"""The options of all tasks of upkeep, and the reports of their acts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TaskStep(Result, frozen=True, kw_only=True):
 
 
 class Did(NamedTuple):
-    """What an act says of one thing."""
+    """The report of an act about one thing."""
 
     where: str
     outcome: str = ""

@@ -1,7 +1,6 @@
-"""Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event.
+"""Uploads files to a branch: eight at a time, and staged in batches, so that no upload is one huge event.
 
-An upload that was interrupted can be resumed: what is staged by then is not sent again.
-"""
+An upload that was interrupted can be resumed: files that are staged by then are not sent again."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 8  # files at a time
 _BATCH = 500  # files that are staged together; with paths of 1 KiB still far from the 4 MiB of a journal's entry
-_BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
+_BATCH_BYTES = 1 << 30  # the most that an interrupted upload sends again, unless a file is larger
 _PIECE_BYTES = 2 << 20
 
 Progress = Callable[[int], None]  # called with the number of further bytes
@@ -36,7 +35,7 @@ Progress = Callable[[int], None]  # called with the number of further bytes
 class UploadFile(NamedTuple):
     file: Path | BinaryIO
     path: str  # in the repository
-    size: int  # of an open file nobody knows it: 0
+    size: int  # 0 for an open file, because it is unknown
 
 
 def upload_files(
@@ -48,8 +47,8 @@ def upload_files(
     follow_links: bool = False,
     report: Report = ignore_report,
 ) -> list[UploadFile]:
-    """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
-    would grow while it is read; `report` gets that, and links. Raises NotFound, Invalid."""
+    """Returns the files to upload, checked before the first byte is sent. The folder of the lake itself is left out,
+    because it would grow while it is read; `report` is called for that, and for links. Raises NotFound, Invalid."""
     from lochan.versioning.names import check_key
 
     found = list(_find_files(source, path, recursive, lake, follow_links, report))
@@ -104,7 +103,7 @@ class FileUpload:
         self._progress = progress
 
     async def rest(self, files: Sequence[UploadFile]) -> UploadResult:
-        """Uploads the files that are not there yet. Raises Invalid for an open file, which can be read only once."""
+        """Uploads the files that do not exist yet. Raises Invalid for an open file, which can be read only once."""
         from lochan.concurrency import map_concurrently
 
         if any(not isinstance(each.file, Path) for each in files):
@@ -132,7 +131,7 @@ class FileUpload:
         return True
 
     async def _stored_md5(self, entry: Entry) -> str:
-        """For a plain file in a workspace: the store may know only its size."""
+        """Computes the MD5 of a plain file in a workspace, of which the store may have only the size."""
         digest = md5(usedforsecurity=False)
         async for piece in self._repository.reader.read(entry):
             digest.update(piece)
@@ -166,7 +165,7 @@ class FileUpload:
         return UploadResult(objects=len(files), bytes=total)
 
     async def _to_workspace(self, files: Sequence[UploadFile]) -> int:
-        """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        """Uploads files to a workspace, as plain files, without staging, unless they have more attributes."""
         from lochan.concurrency import map_concurrently
         from lochan.journal.keys import without_key
         from lochan.versioning.objects import put
@@ -198,7 +197,7 @@ class FileUpload:
         waiting = iter(sources)
 
         async def worker() -> None:
-            for source in waiting:  # shared: each takes the next that nobody has
+            for source in waiting:  # shared: each takes the next file
                 pieces, content_type = self._pieces(source.file), self._type_of(source)
                 await batch.write(source.path, pieces, content_type=content_type, metadata=self._metadata)
 

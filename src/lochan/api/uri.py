@@ -1,4 +1,4 @@
-"""`repo@ref/path`, as people write what they mean."""
+"""Parses `repo@ref/path`, as people write it."""
 
 from lochan.versioning.uri import HINT, Uri, on_branch, prefix_uri, writable
 

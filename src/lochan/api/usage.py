@@ -1,4 +1,4 @@
-"""The usage log as its keeper sees it: what it covers, and its compaction."""
+"""The usage log for its keeper: the time that it covers, and its compaction."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ async def compact_usage(session: Session, keep_days: float | None) -> UsageCompa
 
 
 async def store_now(session: Session) -> int:
-    """By the store's clock, in microseconds since 1970."""
+    """Returns the store's time, in microseconds since 1970."""
     from lochan.versioning.collection.store_clock import store_time
 
     return round(await store_time(session.lake.store, "_lake") * 1e6)
 
 
 async def needed_days(session: Session) -> float:
-    """How much of the log the rules of all repositories ask for."""
+    """Returns how many days of the log the rules of all repositories need."""
     from lochan.api.default_rules import default_rules
 
     default = await default_rules(session)

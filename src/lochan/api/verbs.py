@@ -31,8 +31,8 @@ from typing import NamedTuple
 class Kind(StrEnum):
     READ = "read"
     WRITE = "write"  # takes an idempotency key
-    STREAM = "stream"  # done again, it goes on where it was, and so takes no key
-    HANDLE = "handle"  # makes a handle, and asks nobody
+    STREAM = "stream"  # continues where it was if repeated, and so takes no key
+    HANDLE = "handle"  # makes a handle, without a request
 
 
 class Verb(NamedTuple):
@@ -115,7 +115,7 @@ _READ_UPLOAD = ("fs:ReadObject {object}",)
 _WRITE_UPLOAD = ("fs:WriteObject {object}",)
 _SEE_UPLOAD = ("fs:ListObjects {self}/branch/{item.branch}/object/{item.path}",)
 _SEE_REPOSITORY = ("fs:ListRepositories repository/{item.name}",)
-_SEE_TAG = ("fs:ReadTag {self}/tag/{item.name}",)  # it tells which commit it names
+_SEE_TAG = ("fs:ReadTag {self}/tag/{item.name}",)  # the name of a tag reveals its commit
 _READ_PULL = ("fs:ReadPullRequest {pull.target}", "fs:ReadBranch {pull.source}")
 _WRITE_PULL = (*_READ_PULL, "fs:WritePullRequest {pull.target}")
 _DIFF_PULL = (*_READ_PULL, "fs:ReadCommit {pull.target}", "fs:ReadCommit {pull.source}")

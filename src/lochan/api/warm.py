@@ -54,8 +54,8 @@ def _files_read(url: str, lake: str, warm: WarmLake) -> ReadFiles:
 
 
 def read_again(lakes: WarmLakes, read: ReadFiles) -> Iterator[None]:
-    """Step by step, because somebody may be waiting. What is damaged, gone or another by now is forgotten; commands
-    report it themselves."""
+    """Reads files again, step by step, because a front may be waiting. If a file is damaged, gone or another by now,
+    the lake is dropped; commands report it themselves."""
     try:
         yield from _read_again(lakes, read)
     except (LochanError, OSError, _Waits):

@@ -4,9 +4,8 @@ in between.
     events ──▶ keys, until a batch is full or old ──▶ looked up ──▶ one commit for each batch
     clock  ──▶ the whole source is listed and compared ──▶ one commit, which repairs what events have lost
 
-A batch has a name: the watch, and a number. Both are in the commit, with how far the events were read; so after a
-restart it is known which batch was the last, and no batch lands twice.
-"""
+A batch has a name: the watch, and a number. Both are in the commit, with the position in the events; so after a restart
+the last batch is known, and no batch lands twice."""
 
 from __future__ import annotations
 
@@ -63,7 +62,8 @@ Events = AsyncIterator[tuple[bytes, int]]  # lines, and how many bytes of the ev
 
 
 async def run_once(branch: Branch, source: ImportSource, options: WatchOptions | None = None) -> ImportResult | None:
-    """Compares the whole source with the branch, once, for who calls it by a schedule. None: nothing had changed."""
+    """Compares the whole source with the branch once, for callers with a schedule of their own. Returns None if nothing
+    had changed."""
     chosen = options or WatchOptions()
     try:
         return await branch.ingest(source, CommitOptions(message=chosen.message), keep_removed=chosen.keep_removed)
@@ -97,7 +97,8 @@ async def watch(
     stop: threading.Event,
     progress: Listener,
 ) -> None:
-    """`events` gives the lines from a byte on. Raises what keeps it from going on; what landed stays."""
+    """Follows the source. `events` returns the lines from a byte on. Raises errors that keep it from continuing;
+    batches that landed stay."""
     if source.inventory:
         raise Invalid("a source that is watched is listed", hint="leave --inventory out")
     at = _Watch(session, repository, branch, source, options, progress)
@@ -142,7 +143,7 @@ class _LineReader:
         self.ended = False
 
     async def next(self, seconds: float) -> bytes | None:
-        """None: none came in that time, or there are no more."""
+        """Returns the next line, or None if none came in that time, or if there are no more."""
         if self._waiting is None:
             self._waiting = asyncio.ensure_future(self._read())
         done, _ = await asyncio.wait([self._waiting], timeout=seconds)
@@ -167,7 +168,7 @@ class _LineReader:
 
 
 async def _batch(reader: _LineReader, options: WatchOptions, stop: threading.Event) -> list[bytes]:
-    """Until it is full, or its first line is old; empty if nothing came for so long."""
+    """Returns lines until the batch is full, or its first line is old; empty if nothing came for so long."""
     loop = asyncio.get_running_loop()
     found, begun = list[bytes](), loop.time()
     while len(found) < options.batch_count and not stop.is_set() and not reader.ended:
@@ -224,7 +225,7 @@ async def _full(at: _Watch, number: int, offset: str, stop: threading.Event) -> 
 
 
 async def _land(at: _Watch, number: int, plan: object, offset: str, events: int | None) -> WatchBatch:
-    """One batch as one commit, unless it has landed before."""
+    """Lands one batch as one commit, unless it has landed before."""
     from lochan.jobs.job_commit import BatchName, earlier_commit
     from lochan.versioning.heads.imports import bring_in
     from lochan.versioning.heads.moves import CommitMessage
@@ -257,7 +258,7 @@ async def _last_batch(at: _Watch) -> tuple[int, int]:
 
 
 async def _patiently(work: Callable[[], Awaitable[WatchBatch]], stop: threading.Event) -> WatchBatch | None:
-    """A store that does not answer for a while is asked again, until it is to stop: then None."""
+    """Repeats work while the store does not answer. Returns None if it is stopped."""
     while not stop.is_set():
         with suppress(Retry):
             return await work()
@@ -276,7 +277,8 @@ async def _pause(seconds: float, stop: threading.Event) -> None:
 def events_of(
     session: Session, source: ImportSource, place: str, *, once: bool, stop: threading.Event
 ) -> Callable[[int], Events]:
-    """`place` is a file of events, one on each line, `-` for standard input, or `listen`. Raises Invalid."""
+    """Returns the events. `place` is a file of events, one on each line, `-` for standard input, or `listen`. Raises
+    Invalid."""
     if place != LISTEN:
         if place != "-" and not Path(place).is_file():
             raise Invalid(f"there is no file of events {place}", hint="give a file, - or listen")
@@ -294,7 +296,7 @@ LISTEN = "listen"
 
 
 async def file_events(path: str, offset: int, *, ends: bool, stop: threading.Event) -> Events:
-    """From a byte on; `ends`: at the end of the file, else when it is to stop."""
+    """Yields the lines from a byte on. With `ends`, it ends at the end of the file, else when it is stopped."""
     import sys
 
     if path == "-":

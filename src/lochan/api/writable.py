@@ -1,4 +1,4 @@
-"""A ref that can be written to: a branch, or a workspace. What is put or deleted is staged until it is committed."""
+"""A ref that can be written to: a branch, or a workspace. Puts and deletes are staged until they are committed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WritableRef(Ref):
     """On a branch it is visible to everybody as soon as a verb returns; in a workspace, there alone."""
 
     def _staging(self) -> OpenedRef:
-        """`_opened`, for verbs that stage. Raises Refused for a pool."""
+        """Opens the ref like `_opened`, for verbs that stage. Raises Refused for a pool."""
         return OpenedRef(self._session.opened(self.repository_name), self.name, files=True)
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
@@ -345,7 +345,7 @@ class WritableRef(Ref):
 def found_files(
     source: str | PathLike[str] | BinaryIO, to: str, lake: str | None, follow_links: bool, report: Report
 ) -> list[UploadFile]:
-    """What `upload` is asked for. Raises NotFound, Invalid."""
+    """Returns the files for `upload`. Raises NotFound, Invalid."""
     found = Path(source) if isinstance(source, str | PathLike) else source
     return upload_files(
         found,
@@ -358,14 +358,14 @@ def found_files(
 
 
 def check_path(path: str) -> None:
-    """Raises Invalid for what cannot be the path of an object."""
+    """Raises Invalid for a text that cannot be the path of an object."""
     from lochan.versioning.names import check_key
 
     check_key(path)
 
 
 def _conditions(given: Conditions, if_match: str, if_absent: bool = False) -> Conditions:
-    """Raises Invalid where the object would have to be two things."""
+    """Returns the conditions. Raises Invalid if they contradict each other."""
     if if_match and if_absent:
         raise Invalid("an object cannot have an ETag and be absent", hint="give if_match or if_absent")
     if if_match:
