@@ -24,12 +24,12 @@
     │   │   ├── ReadOnly            nothing in the repository may change
     │   │   └── Unavailable         the store does not let us in, takes no writes, or is gone: its operator must act
     │   └── FutureFormat          written by a newer Lochan than this one
-    ├── Conflict                somebody else was first
+    ├── Conflict                another request was first
     │   ├── AlreadyExists         the name is taken
     │   ├── KeyReused             an idempotency key came back with another request
     │   ├── ConcurrentCommit      the branch was moved meanwhile, and the changes do not apply to where it is now
     │   │   └── RaceLost            others were faster again and again (kind concurrent-commit)
-    │   ├── PreconditionFailed    the object is not as the request says it must be
+    │   ├── PreconditionFailed    the object does not meet the condition of the request
     │   │   └── HookRefused         a hook of the repository has refused the change (kind hook-refused)
     │   └── PathsInTheWay         others changed the same paths: committed, or staged and not yet committed
     └── Corrupt                 bytes on the store are not what was written; report it
@@ -55,7 +55,7 @@ class LochanError(Exception):
         super().__init__(message)
         self.message = message
         # What the user can do about it, a sentence. A command in it is complete and in back-quotes, so that it can be
-        # pasted. It says REPO if the repository's name is not known.
+        # pasted. It has REPO if the repository's name is not known.
         self.hint = hint
 
     def __str__(self) -> str:

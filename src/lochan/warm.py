@@ -94,7 +94,7 @@ class WarmLakes:
 
     def __init__(self) -> None:
         self._lakes: BoundedCache[tuple[str, str], WarmLake] = BoundedCache(_LAKES_MAX)
-        self.used: list[tuple[str, str]] = []  # those that were asked for, in this order
+        self.used: list[tuple[str, str]] = []  # those that were requested, in this order
 
     def __len__(self) -> int:
         return len(self._lakes)

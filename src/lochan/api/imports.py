@@ -57,7 +57,7 @@ class ImportChange(Result, frozen=True, kw_only=True):
 
 
 class ImportRequest(NamedTuple):
-    """What `import_files` and `ingest` are asked for."""
+    """The request of `import_files` and `ingest`."""
 
     session: Session
     engine: EngineOptions

@@ -51,7 +51,7 @@ class Items(Iterator[T], Generic[T]):
 
 
 def handle_html(handle: object, inside: Callable[[], Items[Any]]) -> str | None:
-    """A handle and the first things in it. None, for the text alone, if they cannot be asked for."""
+    """Shows a handle and the first things in it. Returns None, for the text alone, if they cannot be read."""
     from lochan.notebook.html import text
 
     try:

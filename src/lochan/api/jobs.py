@@ -30,7 +30,7 @@ class JobInfo(Result, frozen=True, kw_only=True):
     id: str
     kind: str  # query, load, compact …
     about: str  # names that it works on
-    state: str  # running, done, failed, cancelled; lost: nobody has heard of it for a minute
+    state: str  # running, done, failed, cancelled; lost: it has not reported for a minute
     stages_done: int
     stages_total: int
     done: int  # tasks

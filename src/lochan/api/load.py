@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: the content tells
+    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: detected
     row_tag: str = ""  # of XML: the elements that are rows; empty: those right below the root
     on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
     unpacked_max_bytes: int | None = None  # how large a packed input may become; None: the standard

@@ -64,7 +64,7 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
     ref: str = ""  # where sources are read that name none
     permits: Permits | None = None  # what the user may read; None: everything
     reads_only: bool = False  # a query that would change a pool is refused
-    alive: Callable[[], bool] | None = None  # looked at while the query is planned: False gives it up
+    alive: Callable[[], bool] | None = None  # called while the query is planned: False gives it up
     spill_bytes: int | None = None  # the most that it may put on the disk; None: nine tenths of what is free
     spark: SparkPlace | None = None  # where Spark runs; None: at `master`
 

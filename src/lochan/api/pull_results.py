@@ -28,7 +28,7 @@ class PullRequestSummary(Result, frozen=True, kw_only=True):
     comments: int
     ended: datetime | None = None  # when it was closed or merged
     commit: str = ""  # the head of the target that it was merged as
-    description: str | None = None  # None: it was not asked for
+    description: str | None = None  # None: it was not requested
 
     @classmethod
     def of(cls, found: PullState, description: str | None = None) -> PullRequestSummary:

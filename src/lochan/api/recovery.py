@@ -71,7 +71,7 @@ class RebuildPart(Result, frozen=True, kw_only=True):
     missing: int  # that a check found
     differs: int
     lost: int
-    primary: int  # trees that no event tells how to make; they are checked by their hash alone
+    primary: int  # trees that cannot be made again from events; they are checked by their hash alone
     files: tuple[RebuiltInfo, ...]  # that are not the same
 
 

@@ -1,8 +1,6 @@
-"""What takes long the first time only, done in advance by a process that forks for each command: types that msgspec
-looks at, tables that sqlglot makes of its classes, an instance of DuckDB.
-
-It starts no thread, reads nothing of the caller's surroundings and no lake.
-"""
+"""Work that takes long the first time only, done in advance by a process that forks for each command: types that
+msgspec inspects, tables that sqlglot makes of its classes, an instance of DuckDB. It starts no thread, and reads
+neither the caller's environment nor a lake."""
 
 import os
 import sys

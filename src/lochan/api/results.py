@@ -243,7 +243,7 @@ class LogEntry(Result, frozen=True, kw_only=True):
     """A commit of a whole history."""
 
     commit: Commit
-    matches: bool  # whether it is one that was asked for
+    matches: bool  # whether it matches the request
 
 
 class BisectStep(Result, frozen=True, kw_only=True):
@@ -268,7 +268,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     objects: tuple[str, ...] = ()  # ids of the data objects that were written
     first_faults: tuple[LoadFault, ...] = ()
     note: str = ""  # that the pool was created, and by what it is sorted
-    unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values say none, and are strings
+    unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values are no times, and stay strings
 
     @classmethod
     def of(cls, loaded: LoadCommit, note: str = "") -> LoadResult:

@@ -83,7 +83,7 @@ class RetentionInfo(Result, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ExpireResult(Result, frozen=True, kw_only=True):
     commits: tuple[str, ...]
     branches: tuple[str, ...]  # deleted ones, which can no longer be restored
-    tokens: int  # for addresses that nobody may write to any more
+    tokens: int  # for addresses that can no longer be written to
     uploads: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
     stashes: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ class FolderSource(msgspec.Struct, frozen=True, kw_only=True):
     """Files that are put into a folder, and stay there. Needs Spark."""
 
     folder: str
-    format: str | None = None  # None: the content tells
+    format: str | None = None  # None: detected by the content
     files_per_batch: int = 1_000
 
 

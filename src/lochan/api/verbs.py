@@ -78,7 +78,7 @@ _R, _W, _S, _H = Kind.READ, Kind.WRITE, Kind.STREAM, Kind.HANDLE
 
 # Rights that several verbs need.
 _READ_REPOSITORY = ("fs:ReadRepository {self}",)
-_READ_ALL = (*_READ_REPOSITORY, "fs:ReadObject {self}/*")  # what hooks say tells of any object
+_READ_ALL = (*_READ_REPOSITORY, "fs:ReadObject {self}/*")  # the output of hooks may reveal any object
 _COLLECT = ("fs:CollectGarbage {self}",)
 _DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
 _MAINTAIN = ("lake:Maintain lake",)

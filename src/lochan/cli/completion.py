@@ -60,7 +60,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 _NOT_PLAIN = re.compile(r"([^\w@%+=:,./~^{}-])")  # what a shell would not leave as it is
 
 
-# Where click's own script learns of words that go on.
+# Where click's own script finds out about words that continue.
 _ZSH_KINDS, _ZSH_END = 'elif [[ "$type" == "dir" ]]', 'if [ -n "$completions" ]'
 
 

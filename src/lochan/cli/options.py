@@ -154,7 +154,7 @@ _COMMIT_OPTIONS = (
 
 
 def commit_options(command: F) -> F:
-    """Gives the command `message`, `author`, `meta` and `date`, for `said`."""
+    """Gives the command `message`, `author`, `meta` and `date`, for `commit_message`."""
     return _with_options(command, _COMMIT_OPTIONS)
 
 

@@ -172,7 +172,7 @@ def _flags(given: Flags, lake: str | None) -> list[Flag]:
     if given.profile is not None:
         found.append(Flag("--profile", "profile", given.profile))
     for flag, text in (("--lake", given.lake), ("PATH-OR-URL", lake)):
-        if text == "":  # a variable in a script that was not set: to go on with some other lake would be wrong
+        if text == "":  # a variable in a script that was not set: continuing with some other lake would be wrong
             raise Invalid(f"{flag}: the name of the lake is empty", hint="give a folder or a URL")
         if text is not None:
             found.append(Flag(flag, "lake", text))

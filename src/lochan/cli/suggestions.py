@@ -15,7 +15,7 @@ from lochan.cli.output.records import printable
 if TYPE_CHECKING:
     from lochan.api.lake import Lake
 
-PART = "part"  # the type of a suggestion behind which the same word goes on
+PART = "part"  # the type of a suggestion that is only a part of a word
 _PATHS_MAX = 200
 _PATIENCE_S = 3.0  # for a lake on a network
 

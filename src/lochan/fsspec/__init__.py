@@ -29,7 +29,8 @@ def register(protocol: str = "lakefs", *, replace: bool = False) -> None:
 
 
 def _other_package(protocol: str) -> str:
-    """Empty if nobody else serves the protocol, or if it is only known where to find who would."""
+    """Returns the package that serves the protocol, or an empty text if it is Lochan, if there is none, or if it is not
+    installed."""
     from importlib.util import find_spec
 
     from fsspec import registry

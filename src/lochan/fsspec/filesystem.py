@@ -1,8 +1,7 @@
 """The file system: `repository/ref/path`. A ref is a branch, a tag, a commit, `main~2` or `branch+workspace`.
 
-What is written to a branch is staged there until somebody commits (`fs.commit`, or `with fs.transaction`). Copies and
-moves within a repository move no bytes. Nothing is cached: what others write is seen at once.
-"""
+Writes to a branch are staged there until they are committed (`fs.commit`, or `with fs.transaction`). Copies and moves
+within a repository move no bytes. Nothing is cached: other users' writes are seen at once."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 `expand_batch` expands types in which few bytes stand for many: dictionaries, runs, views. It does so for some rows at a
 time, so that only a little is expanded before it is counted. `split_by_shape` splits a batch with maps, whose types
-alone do not tell the shape of a row: rows whose maps have the same names go together, as structs.
-"""
+alone do not determine the shape of a row: rows whose maps have the same names go together, as structs."""
 
 from __future__ import annotations
 

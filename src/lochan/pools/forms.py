@@ -36,7 +36,7 @@ class Place(NamedTuple):
     column: tuple[str, ...] = ()  # a column and the members of its structs; empty if the shape alone decides
     inside: Path | None = None  # if the column is JSON text: the path in it
     list_of: Type | None = None  # if it is a typed list: the type of its elements
-    by_value: bool = False  # no shape tells which rows have it, but the text itself
+    by_value: bool = False  # the text itself, and no shape, determines which rows have it
     null_marks: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType(
         {}
     )  # tests of columns, and the shapes that need them

@@ -214,7 +214,7 @@ class _Joining:
                 continue
             if self._compute_rows is None:
                 raise ObjectConflicts(what, rows.base - rows.ours - rows.theirs or rows.base | rows.ours)
-            strategy = Strategy(DEST) if what == _BASES else self._strategy  # nobody can decide about those
+            strategy = Strategy(DEST) if what == _BASES else self._strategy  # the user cannot decide about those
             merge = await self._row_merge(rows, entries, strategy)
             of = rows.theirs - rows.ours
             try:

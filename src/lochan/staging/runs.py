@@ -249,7 +249,7 @@ class Runs:
                     future.set_result(None)
 
     async def _until_open(self, path: str) -> None:
-        import asyncio  # only if somebody has to wait
+        import asyncio  # only if a caller has to wait
 
         future: Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[path].append(future)

@@ -78,7 +78,7 @@ class ServerCopies(Protocol):
 @runtime_checkable
 class SmallReads(Protocol):
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """Reads like `get_range`, for a span that is so small that reading it blocks nobody."""
+        """Reads like `get_range`, for a span that is so small that reading it blocks no other work."""
 
 
 @runtime_checkable

@@ -69,7 +69,7 @@ class LocalStore:
         return await self._read(file, start, stop)
 
     def get_range_now(self, path: str, start: int, stop: int) -> bytes:
-        """Reads like `get_range`, for a span that is so small that reading it blocks nobody."""
+        """Reads like `get_range`, for a span that is so small that reading it blocks no other work."""
         name = self._name(path)
         self._folders.check_readable(name)
         try:

@@ -163,7 +163,8 @@ class Assembler:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """After an error, files that are already written stay, and nothing names them."""
+        """Abandons tasks that still run. After an error, files that are already written stay, and nothing names
+        them."""
         abandon(self._writing)
         abandon(done for done in self._done if not isinstance(done, RangeRef))
 

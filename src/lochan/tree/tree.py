@@ -191,7 +191,7 @@ class _Walk:
         return row + count
 
     def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
-        """Like `take_entries`, but rows with a common prefix become that prefix."""
+        """Takes rows like `take_entries`, but rows with a common prefix become that prefix."""
         taken = []
         while row < stop and self.left:
             self.left -= 1

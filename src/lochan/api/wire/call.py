@@ -22,7 +22,7 @@ from lochan.api.wire.annotations import resolve
 
 EMPTY_NAME = "-"  # no ref, repository or user can be called so
 KEY_HEADER = "Idempotency-Key"
-AUTHOR_HEADER = "X-Lochan-Author"  # whom the user acts for, percent-encoded: the author of commits that name none
+AUTHOR_HEADER = "X-Lochan-Author"  # the person represented, percent-encoded: the author of commits that name none
 LINEAGE_HEADER = "X-Lochan-Lineage"  # of a request: where a commit's data come from; of an answer: what was read
 OPTIONS = "options"
 

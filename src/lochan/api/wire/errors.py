@@ -64,7 +64,7 @@ def _is_known(each: type) -> bool:
     return each.__module__ == (found or errors.__name__)
 
 
-# Attributes of errors that say more than their texts.
+# Attributes of errors with more information than their texts.
 _FIELDS = ("name", "paths", "reasons", "count", "keys", "condition", "etag", "of_source", "text", "start", "length")
 
 

@@ -32,7 +32,7 @@ _OBJECTS = "objects "
 _PAGES_MAX = 20  # that are hidden as a whole, before a page is given that shows nothing
 _NAME_URLS = ("link", "rebuild", "create_repository", "create_pool")
 _REMOTE = ("s3", "gs", "az")  # schemes of stores that are no disk of this machine
-_FOLDER_MAX = 5_000  # objects of a folder, which are looked at for one that is shown
+_FOLDER_MAX = 5_000  # objects of a folder that are searched for one that is shown
 
 
 class RightsGuard:

@@ -13,7 +13,7 @@ from lochan.api.wrappers.guard import RightsGuard
 from lochan.api.wrappers.proxy import Layer, Passed, VerbCall, Wrapped
 from lochan.api.wrappers.resources import SOURCES
 
-# Arguments that say what a call is about. Others may hold secrets, or bytes.
+# Arguments that identify the objects of a call. Others may contain secrets, or bytes.
 _NAMES = (
     "repository",
     "name",

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# Verbs that take so little that starting counts. What works for long gains nothing, and what is asked on a terminal or
+# Verbs that take so little that starting counts. Long work gains nothing, and what is asked on a terminal or
 # serves others is best in the process that the user sees.
 LIGHT = frozenset(
     (

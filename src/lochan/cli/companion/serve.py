@@ -55,7 +55,7 @@ class Companion:
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._stop)
-        signal.set_wakeup_fd(self._woken[1])  # or Python would go on to wait behind a signal
+        signal.set_wakeup_fd(self._woken[1])  # or Python would keep waiting after a signal
         self._poll.register(self._woken[0], select.POLLIN)
         self._warmth.load()
         self._code.remember()
@@ -219,7 +219,8 @@ class Companion:
             os.pwrite(self._lock, json.dumps(noted).ljust(1024).encode(), 0)
 
     def close(self) -> None:
-        """Commands that are running go on, and answer by themselves."""
+        """Removes the socket, so that fronts no longer find it. Commands that are running continue, and answer by
+        themselves."""
         with suppress(OSError):
             if os.stat(self._path).st_ino == self._inode:  # noqa: PTH116
                 os.unlink(self._path)  # noqa: PTH108

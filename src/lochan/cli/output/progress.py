@@ -60,7 +60,7 @@ class StageBar:
         self.end()
 
     def show(self, stages: Sequence["Stage"]) -> None:
-        """From any thread."""
+        """Shows the stages. Any thread may call it."""
         done = sum(stage.done == stage.total for stage in stages)
         tasks, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
         text = f"{done}/{len(stages)} stages" if stages else "waiting for Spark"

@@ -58,7 +58,8 @@ def show_page(records: Sequence[Record], form: str, *, columns: Sequence[str], c
 async def show_lines(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """Like `show_stream`, for rows that come slowly: each is printed at once, in columns as wide as so far."""
+    """Prints records like `show_stream`, for rows that come slowly: each is printed at once, in columns as wide as so
+    far."""
     async with closing(records):
         return await (_show_json(records) if form == "json" else _show_each(records, columns, cells or {}))
 

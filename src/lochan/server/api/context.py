@@ -44,7 +44,7 @@ class RequestContext:
     session_secret: str = field(default="", repr=False)  # of a session that can sign
     session_id: str = ""
     session_token: str = field(default="", repr=False)
-    login_session: str = ""  # the id of a session that somebody has opened by signing in
+    login_session: str = ""  # the id of a session that the user has opened by signing in
     operation: str = "Unknown"
     connection: str = ""
 

@@ -57,7 +57,7 @@ def _guard(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
         except (HttpError, LochanError) as error:
             return _in_its_form(request, error_response(error))
         except ClientDisconnect:
-            return _in_its_form(request, message(400, "the body broke off before its end"))  # which nobody reads
+            return _in_its_form(request, message(400, "the body broke off before its end"))  # not read by the client
         except Exception as error:
             return _in_its_form(request, _failure_answer(context, request.method, request.url.path, error))
 

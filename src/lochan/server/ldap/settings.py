@@ -44,7 +44,7 @@ class DirectorySettings:
     user_filter: str  # with {name}
     name_attribute: str
     id_attribute: str
-    group_base: str  # empty: nobody is asked for groups
+    group_base: str  # empty: groups are not read
     group_filter: str  # with {dn} or {name}
     group_attribute: str
     group_depth: int

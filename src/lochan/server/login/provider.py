@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Signatures of a key pair. With HMAC, anybody with the client's secret could sign, and `none` signs nothing.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 _KEPT_S = 600.0  # for the discovery document
-_AGAIN_S = 5.0  # how soon its keys may be asked for again
+_AGAIN_S = 5.0  # how soon its keys may be fetched again
 _TIMEOUT_S = 10.0
 _ANSWER_BYTES_MAX = 1 << 20
 _LEEWAY_S = 60  # clocks differ

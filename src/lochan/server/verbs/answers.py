@@ -57,7 +57,7 @@ def add_header(answer: Response, name: str, value: str) -> None:
     """Adds a header to an answer, before it is sent."""
     if isinstance(answer, StreamAnswer):
         answer.add_header(name, value)
-    elif hasattr(answer, "raw_headers"):  # the answer of a query says so itself, when it is planned
+    elif hasattr(answer, "raw_headers"):  # the answer of a query adds its own, when it is planned
         answer.headers[name] = value
 
 

@@ -30,7 +30,7 @@ class BisectRound(NamedTuple):
 
 def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
     """Plans the next test. Raises Invalid if the marks contradict each other."""
-    look_up = cache(look_up)  # every candidate is looked at several times
+    look_up = cache(look_up)  # every candidate is read several times
     base = _untested_base(look_up, marks)
     candidates = _candidates(look_up, marks)
     if base:

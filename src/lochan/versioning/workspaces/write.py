@@ -235,7 +235,7 @@ async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
     """Returns the entry with the ETag that a view of the folder shows: the store's own."""
     try:
         stat = await repository.store.head(entry.blocks[0].address)
-    except NotFound:  # somebody has deleted it
+    except NotFound:  # it was deleted meanwhile
         return entry
     return replace(entry, etag=plain_etag(stat.etag))
 
