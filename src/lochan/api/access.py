@@ -1,7 +1,6 @@
-"""Who may do what through the server: users, groups, access keys and policies.
+"""Users, groups, access keys and policies: the rights of users of the server.
 
-Everybody who can open the lake by its store may do all of this: the server checks the access of others.
-"""
+Everybody who can open the lake by its store may do all of this: the server checks the access of others."""
 
 from __future__ import annotations
 

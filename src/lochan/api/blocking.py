@@ -589,7 +589,7 @@ class BlockingFrames(Blocking[frames.Frames]):
 
 
 class Lake(Blocking[lake.Lake]):
-    """May be used from several threads."""
+    """A lake whose verbs wait for their answers. Several threads may use it."""
 
     _names = ()
 

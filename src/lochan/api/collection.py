@@ -101,7 +101,7 @@ class HeldJobInfo(Result, frozen=True, kw_only=True):
 
 
 class CollectionRun(Result, frozen=True, kw_only=True):
-    """What was due. None: it was not."""
+    """The work of one run. A field is None if that part was not due."""
 
     swept: SweepResult | None
     dropped: tuple[RuleDrop, ...] | None  # what the rules drop of what is live

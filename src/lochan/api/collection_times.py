@@ -1,4 +1,4 @@
-"""How long garbage collection waits, and how long it takes until bytes are gone."""
+"""The times of garbage collection: how long it waits, and how long it takes until bytes are gone."""
 
 from lochan.errors import Invalid
 

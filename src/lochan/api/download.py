@@ -204,7 +204,7 @@ def _silent(_: int) -> AbstractContextManager[Advance]:
 
 
 class FileNames:
-    """Which file each path of a listing becomes. REQUIRES: the paths come in order, as listings have them."""
+    """Finds the file for each path of a listing. REQUIRES: the paths come in order, as listings have them."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

@@ -35,7 +35,7 @@ class ExportResult(Result, frozen=True, kw_only=True):
 
 
 class ExportRequest(NamedTuple):
-    """May be pickled, but for the session."""
+    """The request of an export. It can be pickled, except for the session."""
 
     repository: str
     commit: str

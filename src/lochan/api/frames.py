@@ -49,7 +49,7 @@ SPARK_SCHEMA = "spark.schema"  # in the metadata of a pool: the columns that CRE
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Which rows a write replaces, and where those of a table lie."""
+    """Options of a write: the rows that it replaces, and the folders of a table's rows."""
 
     replace_where: str = ""  # of a pool: an overwrite replaces the rows that pass, and all that are written must
     partition_by: Sequence[str] = ()  # of files: columns that name folders, `year=2026/`

@@ -21,7 +21,7 @@ Noun_co = TypeVar("Noun_co", covariant=True)
 
 
 class LakeOpener(Protocol):
-    """Which lake it is, and what opens it. It can be pickled, with the keys of the store or of the server."""
+    """Identifies a lake and opens it. It can be pickled, with the keys of the store or of the server."""
 
     def connect(self) -> Lake: ...
 

@@ -1,4 +1,4 @@
-"""What verbs give back about objects: the objects themselves, uploads of them, and what differs between two commits."""
+"""Results of verbs about objects: the objects themselves, uploads of them, and differences between two commits."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class WorkspaceChange(Result, frozen=True, kw_only=True):
 
 
 class ChangeCount(Result, frozen=True, kw_only=True):
-    """How many paths differ, and the bytes of the objects that are only on one side, or other there."""
+    """The number of paths that differ, and the bytes of the objects that are only on one side, or different there."""
 
     added: int
     removed: int

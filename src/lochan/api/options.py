@@ -74,7 +74,7 @@ class QueryOptions(EngineOptions, frozen=True, kw_only=True):
 
 
 class PutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `put` and an upload in parts take besides the bytes of an object."""
+    """The options of `put` and of an upload in parts, besides the bytes of an object."""
 
     content_type: str = ""
     headers: Mapping[str, str] = {}  # Cache-Control and its like, by lower-case name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PullRequestSummary(Result, frozen=True, kw_only=True):
-    """As lists show it."""
+    """A pull request in a list."""
 
     id: str
     title: str
@@ -124,7 +124,7 @@ class PullComment(Result, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What becomes of a path that both branches have changed."""
+    """The decision about a path that both branches have changed."""
 
     path: str
     take: str  # ours: the target's version; theirs: the source's; base: as it was before both; bytes: these bytes

@@ -46,7 +46,7 @@ __all__ = [
 
 
 class StageCount(Protocol):
-    """How far a stage of Spark is, in tasks."""
+    """The progress of a stage of Spark, in tasks."""
 
     @property
     def done(self) -> int: ...

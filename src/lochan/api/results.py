@@ -1,4 +1,4 @@
-"""What verbs give back: frozen, with one spelling in Python and in JSON (`as_json`)."""
+"""Results of verbs: frozen, with the same names in Python and in JSON (`as_json`)."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ class LogEntry(Result, frozen=True, kw_only=True):
 
 
 class BisectStep(Result, frozen=True, kw_only=True):
-    """How far the search for the first bad commit has come."""
+    """The state of the search for the first bad commit."""
 
     test: Commit | None  # the one to be tested next; None: nothing is left to be tested
     rounds: int  # tests to go, about

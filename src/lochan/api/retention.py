@@ -90,7 +90,7 @@ class ExpireResult(Result, frozen=True, kw_only=True):
 
 
 class RuleDrop(Result, frozen=True, kw_only=True):
-    """What one rule decides about one branch."""
+    """The effect of one rule on one branch."""
 
     branch: str
     rule: str

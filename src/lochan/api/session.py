@@ -136,8 +136,8 @@ class OpenedRepository:
 
 
 class Session:
-    """`one_request`: it is closed after one request, which may look up a name once and keep the result. `notes` makes
-    the notes of reads, at the first read."""
+    """A lake and a user. `one_request`: it is closed after one request, which may look up a name once and keep the
+    result. `notes` makes the notes of reads, at the first read."""
 
     def __init__(
         self,

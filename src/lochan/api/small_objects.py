@@ -46,7 +46,7 @@ class LandedObject(NamedTuple):
 
 
 class SmallObjects:
-    """Of one branch, by this process. Used in the event loop."""
+    """The small objects of one branch that this process has written. Used on the event loop."""
 
     def __init__(self, session: Session, pool: Repository, branch: str, tasks: set[asyncio.Task[None]]) -> None:
         """`tasks` are the tasks that run beside the loads, for the code that ends them."""

@@ -74,7 +74,7 @@ class DeadLetter(Result, frozen=True, kw_only=True):
 
 
 class EventChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which events: all that is given must fit. Patterns have * and ?."""
+    """Chooses events: they must meet all given conditions. Patterns have * and ?."""
 
     branches: tuple[str, ...] = ()
     types: tuple[str, ...] = ()

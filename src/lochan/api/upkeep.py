@@ -98,7 +98,7 @@ class JournalUpkeep(Result, frozen=True, kw_only=True, tag_field="kind", tag="jo
 
 
 class BranchUpkeep(Result, frozen=True, kw_only=True, tag_field="kind", tag="branch"):
-    """What became of a branch of a pool."""
+    """The result of upkeep of one branch of a pool."""
 
     pool: str
     branch: str  # empty: the rule leaves the pool alone

@@ -1,8 +1,7 @@
-"""What commands have read of local lakes: noted by one process, and read again by another, which keeps it.
+"""Files of local lakes that commands have read: recorded by one process, and read again by another, which keeps them.
 
 The second one forks, and so must not start a thread: lakes are read without an event loop, and files without Arrow's
-threads.
-"""
+threads."""
 
 from __future__ import annotations
 
@@ -117,7 +116,7 @@ def _prefix(path: str) -> str:
 
 
 class _Waits(Exception):
-    """It would have to wait for something, which nothing on a local disk does."""
+    """The work would have to wait for something, which never happens on a local disk."""
 
 
 def _finish(work: Coroutine[Any, Any, T]) -> T:

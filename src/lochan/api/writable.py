@@ -36,7 +36,8 @@ def _ignore(_: int) -> None:
 
 
 class WritableRef(Ref):
-    """On a branch it is visible to everybody as soon as a verb returns; in a workspace, there alone."""
+    """A ref that can be written to. Changes on a branch are visible to everybody as soon as a verb returns; those in a
+    workspace, there alone."""
 
     def _staging(self) -> OpenedRef:
         """Opens the ref like `_opened`, for verbs that stage. Raises Refused for a pool."""

@@ -140,7 +140,7 @@ class OpenLake:
 
 
 class SetUpLogging:
-    """In a process of the server, as the configuration asks."""
+    """Sets up logging in a process of the server, by the configuration."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

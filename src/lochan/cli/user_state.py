@@ -1,4 +1,4 @@
-"""What commands remember for a user, in the user's own files: the pool in use, and more."""
+"""The state that commands keep for a user, in the user's own files: the pool in use, and more."""
 
 import os
 from pathlib import Path

@@ -29,7 +29,7 @@ class NullMark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the values of a leaf are in the files of one form."""
+    """The place of a leaf's values in the files of one form."""
 
     ids: Ids  # of the shapes that have the leaf
     every: bool  # all shapes have it

@@ -18,7 +18,7 @@ NONE: Objects = frozenset()
 
 
 class Step(NamedTuple):
-    """What one commit did."""
+    """The changes of one commit."""
 
     removed: Objects
     added: Objects

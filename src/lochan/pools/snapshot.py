@@ -33,7 +33,7 @@ _UNSEEN = 0  # not decoded yet
 
 
 class DataObject(NamedTuple):
-    """Where the object's bytes are, and its name for messages."""
+    """The place of an object's bytes, and its name for messages."""
 
     id: str
     address: str

@@ -142,7 +142,7 @@ class Swept(NamedTuple):
 
 
 class Cost:
-    """How much a listing has read, for tests."""
+    """Counts how much a listing has read, for tests."""
 
     def __init__(self) -> None:
         self.rows = 0  # rows compared, in blocks or one by one

@@ -24,7 +24,7 @@ from lochan.tree.rows import Indices, Mask, Stretch, locate, same_pairs, splice_
 
 
 class PatchLimits(NamedTuple):
-    """Which ranges become patches. Readers do not depend on it."""
+    """Limits that decide which ranges become patches. Readers do not depend on them."""
 
     rows_min: int  # a smaller base has no patches
     share: int  # a patch has at most one row for so many of its base

@@ -37,7 +37,7 @@ class TreePage(NamedTuple):
 
 
 class Tree:
-    """Made by `Trees`."""
+    """The entries of one commit. `Trees` makes it."""
 
     def __init__(self, ref: TreeRef, ranges: tuple[RangeRef, ...], files: Ranges, width: int) -> None:
         self.ref = ref
@@ -122,7 +122,7 @@ class Tree:
 
 
 class ListedTree(NamedTuple):
-    """What a listing needs from a tree."""
+    """The parts of a tree that a listing needs."""
 
     ranges: Sequence[RangeRef]
     highs: Sequence[bytes]  # the ranges' greatest paths

@@ -1,5 +1,5 @@
-"""Who a process is, and what of its surroundings cannot be handed to another one. If two processes differ in this, the
-companion runs nothing for that front."""
+"""Identifies a process by the parts of its environment that cannot be handed to another one. If two processes differ in
+this, the companion runs nothing for that front."""
 
 import os
 

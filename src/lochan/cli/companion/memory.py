@@ -1,4 +1,4 @@
-"""How much memory a process has."""
+"""Measures how much memory a process has."""
 
 import os
 

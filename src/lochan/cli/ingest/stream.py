@@ -241,7 +241,7 @@ def stop_requests() -> "Iterator[threading.Event]":
 
 
 class BatchPrinter:
-    """`keeps`: lines that are no rows are kept as rows of their own."""
+    """Prints batches. `keeps`: lines that are no rows are kept as rows of their own."""
 
     def __init__(self, target: Uri, form: str, *, keeps: bool) -> None:
         self._target = target

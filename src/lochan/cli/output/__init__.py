@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON, progress."""
+"""The output of commands: tables, JSON, progress."""
