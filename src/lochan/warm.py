@@ -1,9 +1,10 @@
-"""What a process keeps of a lake that it has read, for the next time that it opens it: the folded states of journals,
-lists of ranges, and open ranges and runs. Only the companion of the command line keeps it; it forks to run commands.
+"""What a process has read of a lake before, for the next time that it opens it: the folded states of journals, lists of
+ranges, and open ranges and runs. The companion of the command line keeps it and forks; nobody else has any.
 
 It saves work and is never evidence. A state is a checkpoint in memory (rule J7): it is used only if its last record is
-still in the journal (`Journal.open`), and the records after it are folded as always. The rest are immutable files under
-names that are never used again."""
+in the journal still (`Journal.open`), and the records after it are folded as always. The rest are immutable files under
+names that are never used again.
+"""
 
 from __future__ import annotations
 

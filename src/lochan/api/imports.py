@@ -161,7 +161,7 @@ class _ListedOnSpark(NamedTuple):
         return plan._replace(closes=self.closes, ranges=self.ranges)
 
 
-_CORES = 16  # of a cluster of unknown size
+_CORES = 16  # of a cluster whose size nobody tells
 
 
 async def land(

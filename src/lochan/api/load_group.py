@@ -137,7 +137,7 @@ class LoadGroup:
             await asyncio.sleep(_WINDOW_S)
             while batch := self._next():
                 await self._land_batch(batch)
-        finally:  # later loads make another group, also after a cancelled one
+        finally:  # whoever comes later makes a group of their own, also after a cancelled one
             del self._session.load_groups().by_name[self._name]
 
     async def _land_batch(self, batch: list[_Waiting]) -> None:
@@ -197,7 +197,7 @@ class LoadGroup:
             raise Conflict("other processes carry out the same requests again and again", hint="try again")
 
     async def _not_done_before(self, repository: OpenRepository, batch: list[_Waiting]) -> list[_Waiting]:
-        """Answers loads whose keys were used before, and returns the others."""
+        """Answers those whose keys are known."""
         from lochan.formats.record import RecordEntry
 
         if not any(load.key for load in batch):
@@ -240,8 +240,7 @@ class LoadGroup:
                 load.fail(_no_rows())
 
     async def _direct_object(self, batch: Sequence[_Waiting]) -> DirectObject | None:
-        """Makes an object of the rows of all of them, without the engine. Returns None if the engine has to read and
-        write them."""
+        """Of the rows of all of them, without the engine. None: it has to read and write them."""
         from lochan.engines.duckdb.load.direct_object import direct_object
         from lochan.pools.settings import settings_of
 
@@ -269,7 +268,7 @@ class LoadGroup:
         return good
 
     async def _repeated(self, repository: OpenRepository, load: _Waiting, commit: str) -> LoadResult:
-        """Returns the first result of a repeated load."""
+        """The first result of a load that is asked for again."""
         from lochan.engines.duckdb.load.load import repeated_load
 
         made = await repeated_load(repository, CarriedOut(load.key, commit))
@@ -290,7 +289,7 @@ class LoadGroup:
 
 
 def _result(made: LoadCommit, rows: int) -> LoadResult:
-    """Returns a load's own number of rows, with the data objects of the commit."""
+    """Its own rows; the data objects are those of the commit."""
     from msgspec.structs import replace
 
     return replace(LoadResult.of(made), rows=rows)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 _TEXTS_AT_ONCE = 100
-PROTECTED = ("stage", "commit", "revert", "rewrite")  # what a rule blocks by default
+PROTECTED = ("stage", "commit", "revert", "rewrite")  # what a rule blocks unless it says otherwise
 
 
 class Repository:

@@ -94,7 +94,7 @@ async def load_small(
     options: CommitOptions,
     branch: str,
 ) -> LoadResult:
-    """Loads a small body, in a commit with other loads of the moment. Raises the errors of `Pool.load`."""
+    """In a commit with other loads of the moment. Raises as `Pool.load` does."""
     from lochan.api.branch import message_of
     from lochan.api.load_group import LoadTarget, load_in_group
     from lochan.engines.duckdb.load.load import LoaderOptions

@@ -1,12 +1,13 @@
-"""Merges data objects of small loads as they come, so that few are left, however many loads there were.
+"""Data objects of small loads are merged as they come, so that few are left, however many loads there were.
 
     load, load, load …  ──▶ 16 objects, whose rows are still in memory ──▶ one, between two loads
     16 of those, or a pause of all loads  ──▶ one, rewritten by the engine beside the loads
 
-A server merges what it has written itself, each time objects of about the same size, so that a row is rewritten once
-for each sixteenfold. Each merge is a compaction (S6): it lands only on a head that still has all of the objects, and
-loses against a delete or compaction of one of them meanwhile. Objects that are forgotten here, because the server ended
-or because a merge lost, are left to upkeep by schedule."""
+A server merges what it has written itself, each time objects of about the same size, so that a row is written again
+once for each sixteenfold. Each merge is a compaction (S6): it lands only on a head that still holds all of the objects,
+and whoever deletes or compacts one of them meanwhile wins. What is forgotten here, because the server ended or because
+somebody was faster, is left to upkeep by schedule.
+"""
 
 from __future__ import annotations
 

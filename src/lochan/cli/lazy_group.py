@@ -17,9 +17,8 @@ Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 
 class LazyGroup(click.Group):
-    """A group of verbs, which are imported when they are used. `verbs` maps each verb to the place of its command, as
-    "module:attribute"; or, under titles for the help, several such. A module that holds all verbs of its group adds
-    them with `@group.verb(…)` instead."""
+    """`verbs` maps each verb to where its command is, as "module:attribute"; or, under titles for the help, several
+    such. A module that holds all verbs of its group adds them with `@group.verb(…)` instead."""
 
     def __init__(self, *args: Any, verbs: Verbs | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -65,8 +65,7 @@ def on_lake(
 
 @asynccontextmanager
 async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
-    """Opens the lake. `counted`: it is for a job, whose record contains how much this process has written to the
-    store."""
+    """`counted`: for a job, whose record tells how much this process has put to the store."""
     lake = lake_verbs(config, await opened_lake(config, counted=counted), actor(config), one_request=True)
     try:
         yield lake
@@ -113,8 +112,8 @@ def run(config: Config, work: Coroutine[object, object, T]) -> T:
 
 
 def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Runs work that changes nothing, like `run`. On a local disk such work never waits, and so needs no event loop,
-    whose import takes as long as the rest of the command. A database needs one, because it is behind a network."""
+    """`run`, for work that changes nothing. On a local disk such work never waits, and so needs no event loop: to
+    import one takes as long as all the rest of the command. A database is asked over a network."""
     if lake_place(config).folder is None or config.settings.journal.postgres.url is not None:
         return run(config, work())
     coroutine = work()

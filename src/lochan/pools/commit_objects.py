@@ -141,7 +141,7 @@ async def delete_objects(
 
 
 async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
-    """Returns the head's tree, without the removed objects and with the added ones."""
+    """The head's tree, without the removed objects and with the added ones."""
     removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
     changes = changes_table([*(Tombstone(path) for path in removed), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)

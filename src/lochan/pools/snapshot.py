@@ -213,13 +213,13 @@ class Snapshot:
 
 
 class Snapshots:
-    """A cache of the last snapshots, by commit, by the part of it that was opened, and by the places of its bytes."""
+    """A cache of the last snapshots, by commit, by the part of it that was opened, and by where its bytes are."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Owner, AliasNames, Reach], Snapshot] = OrderedDict()
 
     async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
-        """Returns a snapshot of the objects within the reach, and perhaps of more."""
+        """A snapshot of the objects within the reach, and perhaps of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
         places = repository.places.names
         found = self._kept.get((owner, places, EVERYTHING)) or self._kept.get((owner, places, reach))

@@ -87,8 +87,8 @@ def _search(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mas
 
 
 def _bisect(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, behind: bool = False) -> Indices:
-    """Returns, for each wanted path, the first row whose path is not below it, or with `behind` above it. Halves the
-    rows in question of all of them at once. REQUIRES: at least one row."""
+    """For each wanted path, the first row whose path is not below it; `behind`: whose path is above it. Halves the rows
+    in question of all of them at once. REQUIRES: at least one row."""
     compare = pc.less_equal if behind else pc.less
     low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(paths), np.int64)
     for _ in range(len(paths).bit_length()):

@@ -1,4 +1,4 @@
-"""Measures how much memory a process has."""
+"""How much memory a process has."""
 
 import os
 

@@ -83,7 +83,7 @@ class Deliverer:
                 subscriber.start(view)
 
     async def _keep(self, ids: Iterable[str]) -> None:
-        """Stops the subscribers of all other subscriptions, which were deleted."""
+        """Stops the subscribers of all subscriptions except these."""
         kept = set(ids)
         for id in self._subscribers.keys() - kept:
             await self._subscribers.pop(id).stop()

@@ -64,7 +64,7 @@ async def walk(
         matches = _in_time(commit, request) and _says(commit, request)
         if matches and (request.paths or request.prefixes):
             parents = refs.live_parents(commit, first_parent=request.first_parent)
-            expired = refs.collection.has_expired(id)  # the next commit that has not expired shows its changes
+            expired = refs.collection.has_expired(id)  # what it changed is shown by the next commit that has not
             matches = not expired and await _touches(repository, commit, parents, request)
         yield id, commit, matches
 

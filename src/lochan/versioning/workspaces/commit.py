@@ -182,7 +182,7 @@ class _Commit:
         return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
 
     async def _seal(self, workspace: WorkspaceState) -> int:
-        """Marks the last listing. A later put through Lochan makes the commit list the folder again, and the last
+        """Seals the workspace. A later put through Lochan then makes the commit list the folder again, and the last
         listing sees everything that was put before."""
 
         def decide(refs: Refs) -> Sequence[Event]:
