@@ -175,12 +175,14 @@ class Ref:
         since: datetime | None = None,
         until: datetime | None = None,
         first_parent: bool = False,
+        after: str = "",
     ) -> AsyncIterator[Commit]:
         """Commits behind it, the youngest first, as they are asked for; with paths or prefixes, those that changed one
-        of them. Raises NotFound."""
+        of them. `after`: only those that come behind the commit of this id, where a log before has ended. Raises
+        NotFound, Invalid."""
         from lochan.versioning.revisions.log import history
 
-        request = _log_request(path, prefix, author, grep, since, until, first_parent)
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(after=after)
         async with self._opened() as (repository, name), aclosing(history(repository, name, request)) as found:
             async for id, commit in found:
                 yield Commit.of(id, commit)
@@ -200,7 +202,7 @@ class Ref:
         give it. Raises NotFound."""
         from lochan.versioning.revisions.log import walk
 
-        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)
         async with self._opened() as (repository, name), aclosing(walk(repository, name, request)) as found:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)

@@ -31,6 +31,7 @@ from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.repositories import POOL, Repository
+from lochan.versioning.revisions.log_positions import LogPositions
 from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
@@ -88,6 +89,7 @@ class OpenRepository:
             last_plan=lambda: self.folded().collection.plan,
         )
         self.token_key = TokenKey(store, clock, ids)
+        self.log_positions = LogPositions()
         self.outside = outside
         self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
         self.reader = BodyReader(store, outside, verified=verified, places=self.places)
