@@ -415,6 +415,7 @@ class _AnyRepository(Blocking[Repository_co]):
     branches = _iterates(repository.Repository.branches)
     delete_branch = _waits(repository.Repository.delete_branch)
     tags = _iterates(repository.Repository.tags)
+    show_tag = _waits(repository.Repository.show_tag)
     delete_tag = _waits(repository.Repository.delete_tag)
     merge_base = _waits(repository.Repository.merge_base)
     merge_bases = _waits(repository.Repository.merge_bases)

@@ -73,10 +73,12 @@ class Lake:
 
         return Checkout(self, folder)
 
-    async def repositories(self) -> AsyncIterator[RepositoryInfo]:
-        """Repositories of files and pools of rows, by name."""
+    async def repositories(self, prefix: str = "", after: str = "") -> AsyncIterator[RepositoryInfo]:
+        """Repositories of files and pools of rows, in the order of their names: those that begin with `prefix`, and
+        come after the name `after`."""
         for each in await self._session.lake.repositories():
-            yield RepositoryInfo.of(each)
+            if each.name > after and each.name.startswith(prefix):
+                yield RepositoryInfo.of(each)
 
     async def pools(self) -> AsyncIterator[RepositoryInfo]:
         """In the order of their names."""

@@ -59,7 +59,7 @@ async def overview(repository: OpenRepository, now: int, days: int) -> Repositor
         objects=held.objects,
         bytes=held.bytes,
         rows=held.rows,
-        branches=len(branches),
+        branches=len(refs.shown_branches()),
         tags=len(refs.tags()),
         commits=_by_day(refs, [each.head for each in branches], now, days),
     )
@@ -72,7 +72,7 @@ async def compare_branches(
 
     there = (await repository.resolve(base)).commit_id
     refs, _ = await repository.refs()
-    for each in refs.branches(prefix, after):
+    for each in refs.shown_branches(prefix, after):
         ahead, behind = divergence(refs.recorded, each.head, there)
         held = await _count_contents(repository, refs.commit(each.head))
         yield BranchComparison(name=each.name, head=each.head, ahead=ahead, behind=behind, **held._asdict())

@@ -99,11 +99,14 @@ class Repository:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
         return Workspace(self._session, self.name, name)
 
-    async def branches(self, prefix: str = "", after: str = "") -> AsyncIterator[BranchInfo]:
-        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
+    async def branches(
+        self, prefix: str = "", after: str = "", *, show_hidden: bool = False
+    ) -> AsyncIterator[BranchInfo]:
+        """In the order of their names: those that begin with `prefix`, and come after the name `after`; those that were
+        created as hidden only with `show_hidden`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for each in refs.branches(prefix, after):
+            for each in refs.branches(prefix, after) if show_hidden else refs.shown_branches(prefix, after):
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
     async def overview(self, days: int = 30) -> RepositoryOverview:
@@ -125,15 +128,17 @@ class Repository:
             async for each in compare_branches(repository, full_name(base, repository), prefix, after):
                 yield each
 
-    async def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
-        """At the commit that `source` names now, or that of the default branch; nothing is copied. Raises
-        AlreadyExists, NotFound, Invalid."""
+    async def create_branch(
+        self, name: str, source: NamedRef | str = "", *, hidden: bool = False, key: str = ""
+    ) -> Branch:
+        """At the commit that `source` names now, or that of the default branch; nothing is copied. `hidden`: lists of
+        branches leave it out. Raises AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_branch
 
         async with self._session.opened(self.name) as repository:
             start = full_name(source, repository)
-            actor = self._session.acting(key, "create branch", self.name, name, start)
-            head = await create_branch(repository, name, start, actor=actor)
+            actor = self._session.acting(key, "create branch", self.name, name, start, *([hidden] if hidden else []))
+            head = await create_branch(repository, name, start, hidden=hidden, actor=actor)
         return Branch(self._session, self.name, name, head)
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
@@ -160,6 +165,14 @@ class Repository:
             for name, id in refs.tags(prefix, after):
                 commit = refs.commit(id)
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
+
+    async def show_tag(self, name: str) -> TagInfo:
+        """Raises NotFound."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            id = refs.tag(name)
+            commit = refs.commit(id)
+            return TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
     async def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
         """Creates a tag for the commit that `target` names now, by default the head of the default branch. Raises
@@ -419,9 +432,10 @@ class Repository:
         await self._session.lake.rename_repository(self.name, to, actor=self._session.actor, key=key)
         self.name = to
 
-    async def delete(self, *, key: str = "") -> None:
-        """When it returns, nobody writes to it any more. Raises NotFound."""
-        await self._session.lake.delete_repository(self.name, actor=self._session.actor, key=key)
+    async def delete(self, *, force: bool = False, key: str = "") -> None:
+        """When it returns, nobody writes to it any more. `force`: even if it is read-only. Raises NotFound,
+        ReadOnly."""
+        await self._session.lake.delete_repository(self.name, force=force, actor=self._session.actor, key=key)
 
 
 async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str, skipped: Sequence[str]) -> BisectStep:

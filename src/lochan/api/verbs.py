@@ -249,6 +249,7 @@ VERBS = (
         ("fs:CreateBranch {self}/branch/{name}",),
     ),
     Verb("Repository", "tags", _R, "tag list", "GET tags", ("fs:ListTags {self}",), _SEE_TAG),
+    Verb("Repository", "show_tag", _R, "", "GET tags/{name}", ("fs:ReadTag {self}/tag/{name}",)),
     Verb(
         "Repository",
         "create_tag",

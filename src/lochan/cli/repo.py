@@ -133,8 +133,9 @@ def describe_command(name: str, metadata: tuple[str, ...], remove: tuple[str, ..
 
 @group.verb("delete", "lochan repo delete demo", changes=True)
 @click.argument("name", metavar="REPO")
+@click.option("--force", is_flag=True, help="Delete it even if it is read-only.")
 @yes_option
-def delete_command(name: str, yes: bool, form: str) -> None:
+def delete_command(name: str, force: bool, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
     `lochan repo restore` brings it back, within 30 days unless `lochan gc rules set --undo-days` says otherwise. On a
@@ -146,7 +147,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         await lake.repository(name).show()
 
     async def delete(lake: "Lake") -> None:
-        await lake.repository(name).delete()
+        await lake.repository(name).delete(force=force)
 
     if not yes and not is_repeated(click.get_current_context()):
         on_lake(look, reads=True)  # so that users are not asked to confirm a name that does not exist

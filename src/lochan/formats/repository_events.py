@@ -200,13 +200,19 @@ class TurnOver(Preparing, frozen=True):
 # --- refs ------------------------------------------------------------------------------------------------------------
 # Version 2 of the events that make a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
-    """Creates a branch. Valid while no branch or tag has the name, and the commit exists."""
+    """Creates a branch. Valid while no branch or tag has the name, and the commit exists. Version 3: it may be hidden,
+    which a reader that does not know it would forget."""
 
     type: ClassVar[str] = "branch-created"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     name: str
     commit: str
+    hidden: bool = False  # lists of branches leave it out
+
+    @property
+    def written_version(self) -> int:
+        return 3 if self.hidden else 2
 
 
 class BranchDeleted(Event, frozen=True):

@@ -124,7 +124,7 @@ async def _dump(call: RestCall) -> RefsDump:
 
 
 async def _refs(repository: Repository) -> _Refs:
-    branches = {each.name: each.head async for each in repository.branches()}
+    branches = {each.name: each.head async for each in repository.branches(show_hidden=True)}
     return _Refs(branches, {each.name: each.commit async for each in repository.tags()})
 
 

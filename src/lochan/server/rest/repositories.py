@@ -47,7 +47,7 @@ async def list_repositories(call: RestCall) -> Answer:
     query: RepositoriesQuery = call.query
 
     async def found() -> AsyncIterator[RepositoryInfo]:
-        async for each in call.lake.repositories():
+        async for each in call.lake.repositories(query.prefix, query.after):
             if query.search in each.name:
                 yield each
 
@@ -90,8 +90,8 @@ async def get_repository(call: RestCall) -> Answer:
 
 @RESOURCE.operation("DELETE", "/repositories/{repository}", {204: None}, query=RepositoryForceQuery)
 async def delete_repository(call: RestCall) -> Answer:
-    """Delete a repository."""
-    await call.lake.repository(call.name("repository")).delete(key=call.key)
+    """Delete a repository. One that is read-only needs `force`."""
+    await call.lake.repository(call.name("repository")).delete(force=call.query.force, key=call.key)
     return None
 
 

@@ -202,7 +202,8 @@ def _turn_over(refs: RefsState, event: TurnOver, at: EventPosition) -> None:
 def _branch_created(refs: RefsState, event: BranchCreated, at: EventPosition) -> str:
     refs.check_free(event.name)
     refs.commit(event.commit)
-    refs.point(BranchState(event.name, refs.next_incarnation(event.name, at), event.commit), at)
+    incarnation = refs.next_incarnation(event.name, at)
+    refs.point(BranchState(event.name, incarnation, event.commit, hidden=event.hidden), at)
     return event.commit
 
 
@@ -248,9 +249,7 @@ def _tag_created(refs: RefsState, event: TagCreated, at: EventPosition) -> str:
 
 
 def _tag_deleted(refs: RefsState, event: TagDeleted, at: EventPosition) -> None:
-    if event.name not in refs.tag_table:
-        hint = "`lochan tag list REPO` shows those there are"
-        raise NotFound(f"no tag {event.name!r}", hint=hint).named(event.name, refs.tag_names)
+    refs.tag(event.name)
     refs.tag_table.drop(event.name)
 
 

@@ -106,10 +106,27 @@ class RefsState(FoldTables):
     def find_tag(self, name: str) -> str | None:
         return self.tag_table.get(name)
 
+    def tag(self, name: str) -> str:
+        """Returns the id of the tag's commit. Raises NotFound."""
+        found = self.tag_table.get(name)
+        if found is None:
+            hint = "`lochan tag list REPO` shows those there are"
+            raise NotFound(f"no tag {name!r}", hint=hint).named(name, self.tag_names)
+        return found
+
     def branches(self, prefix: str = "", after: str = "") -> list[BranchState]:
-        """Returns the branches whose names begin with the prefix and come after `after`, in order."""
+        """Returns the branches whose names begin with the prefix and come after `after`, in order; hidden ones too."""
         found = (each for name, each in self.branch_table.items() if name > after and name.startswith(prefix))
         return sorted(found, key=lambda each: each.name.encode())
+
+    def shown_branches(self, prefix: str = "", after: str = "") -> list[BranchState]:
+        """Returns those of `branches` that are not hidden."""
+        return [each for each in self.branches(prefix, after) if not each.hidden]
+
+    @property
+    def has_hidden(self) -> bool:
+        """Returns whether a branch is hidden, or a deleted one that can be restored."""
+        return any(each.hidden for table in (self.branch_table, self.deleted_table) for _, each in table.items())
 
     def tags(self, prefix: str = "", after: str = "") -> list[tuple[str, str]]:
         """Returns the tags whose names begin with the prefix and come after `after`, in order."""
