@@ -247,10 +247,12 @@ class Lake:
         dotted: bool = False,
         pool: PoolSettings | None = None,
         storage: StorageName | None = None,
+        bare: bool = False,
         actor: Actor,
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake."""
+        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake.
+        `bare`: it has no branch and no commit yet."""
         from lochan.versioning.catalog import create_repository
 
         create = partial(
@@ -264,6 +266,7 @@ class Lake:
             metadata=metadata or {},
             dotted=dotted,
             pool=pool,
+            bare=bare,
             actor=actor,
             key=key,
         )

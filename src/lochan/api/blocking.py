@@ -415,6 +415,8 @@ class _AnyRepository(Blocking[Repository_co]):
     branches = _iterates(repository.Repository.branches)
     delete_branch = _waits(repository.Repository.delete_branch)
     tags = _iterates(repository.Repository.tags)
+    is_bare = _waits(repository.Repository.is_bare)
+    restore_history = _waits(repository.Repository.restore_history)
     show_tag = _waits(repository.Repository.show_tag)
     delete_tag = _waits(repository.Repository.delete_tag)
     merge_base = _waits(repository.Repository.merge_base)

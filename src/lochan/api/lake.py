@@ -116,17 +116,20 @@ class Lake:
         dotted: bool = False,
         storage: str | None = None,
         credentials: str = "",
+        bare: bool = False,
         key: str = "",
     ) -> Repository:
         """`dotted`: its name may have dots, as that of a bucket may. `storage`: a URL or a folder outside the lake,
         where its data, trees and journal lie; `credentials` is the name of a profile that opens it, by default the
-        lake's own do. Raises AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
+        lake's own do. `bare`: it has no branch and no commit until `Repository.restore_history` brings some. Raises
+        AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
         await self._session.lake.create_repository(
             name,
             default_branch=default_branch,
             metadata=metadata,
             dotted=dotted,
             storage=storage_name(storage, credentials),
+            bare=bare,
             actor=self._session.actor,
             key=key,
         )

@@ -11,7 +11,7 @@ from lochan.api.collection import GarbageCollection
 from lochan.api.object_results import UploadInfo
 from lochan.api.pull_request import PullRequest
 from lochan.api.pull_results import PullRequestSummary
-from lochan.api.ref import NamedRef, Ref, full_name, name_of
+from lochan.api.ref import NamedRef, Ref, files_only, full_name, name_of
 from lochan.api.results import (
     BisectStep,
     BranchInfo,
@@ -157,6 +157,27 @@ class Repository:
         async with self._session.opened(self.name) as repository:
             head = await restore_branch(repository, name, actor=actor)
         return Branch(self._session, self.name, name, head)
+
+    async def is_bare(self) -> bool:
+        """Whether it has no branch and no tag. Raises NotFound."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            return refs.is_bare
+
+    async def restore_history(
+        self, source: str, branches: Mapping[str, str], tags: Mapping[str, str] | None = None, *, key: str = ""
+    ) -> None:
+        """Into a bare repository: these branches and tags, by name, of commits of the repository `source`, with all
+        commits behind them. Bytes are copied; a commit that is equal has the same id. Raises Refused for one that is
+        not bare, NotFound, Gone for commits that have expired."""
+        from lochan.versioning.history_copy import copy_history
+
+        named = dict(branches), dict(tags or {})
+        actor = self._session.acting(key, "restore history", self.name, source, *map(sorted, map(dict.items, named)))
+        async with self._session.opened(self.name) as repository, self._session.opened(source) as other:
+            files_only(repository)
+            files_only(other)
+            await copy_history(other, repository, *named, actor=actor)
 
     async def tags(self, prefix: str = "", after: str = "") -> AsyncIterator[TagInfo]:
         """In the order of their names: those that begin with `prefix`, and come after the name `after`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Invalid, NotFound, NothingToDo
+from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Invalid, NotFound, NothingToDo, Refused
 from lochan.formats.events import Event
 from lochan.formats.repository_events import (
     BranchCreated,
@@ -18,6 +18,7 @@ from lochan.formats.repository_events import (
     BranchRenamed,
     BranchRestored,
     Committed,
+    HistoryRestored,
     Moved,
     Popped,
     ProtectionSet,
@@ -47,10 +48,12 @@ _STASH = "stash"  # a name for `RecordNames`
 
 
 def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
-    if any(True for _ in refs.branch_table.items()):
+    if refs.kind_table.get("") is not None:
         raise AlreadyExists("this repository was opened before")
     id = event.commit.id
     refs.kind_table.put("", event.kind)
+    if event.bare:
+        return ""
     refs.commit_table.put(id, event.commit)
     refs.point(BranchState(event.default_branch, at.number, id), at)
     return id
@@ -253,6 +256,25 @@ def _tag_deleted(refs: RefsState, event: TagDeleted, at: EventPosition) -> None:
     refs.tag_table.drop(event.name)
 
 
+def _history_restored(refs: RefsState, event: HistoryRestored, at: EventPosition) -> None:
+    if not refs.is_bare:
+        raise Refused(
+            "a history is only restored into a repository that has no branch and no tag",
+            hint="`lochan repo create NAME --bare` makes one",
+        )
+    refs.collection.check_derived(refs.rules, event.read_at, 0)
+    refs.collection.check_data(refs.rules, (event.mint,))
+    refs.add_commits(event.commits)
+    for name, id in event.branches.items():
+        refs.check_free(name)
+        refs.commit(id)
+        refs.point(BranchState(name, refs.next_incarnation(name, at), id), at)
+    for name, id in event.tags.items():
+        refs.check_free(name)
+        refs.commit(id)
+        refs.tag_table.put(name, id)
+
+
 # --- stashes (S9) -----------------------------------------------------------------------------------------------------
 def _stashed(refs: RefsState, event: Stashed, at: EventPosition) -> str:
     branch = refs.branch(event.branch)
@@ -296,6 +318,7 @@ HEAD_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], Any]]
     BranchRestored: _branch_restored,
     BranchRenamed: _branch_renamed,
     TagCreated: _tag_created,
+    HistoryRestored: _history_restored,
     TagDeleted: _tag_deleted,
     Stashed: _stashed,
     Popped: _popped,

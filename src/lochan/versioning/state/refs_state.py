@@ -132,6 +132,11 @@ class RefsState(FoldTables):
         """Returns the tags whose names begin with the prefix and come after `after`, in order."""
         return sorted(each for each in self.tag_table.items() if each[0] > after and each[0].startswith(prefix))
 
+    @property
+    def is_bare(self) -> bool:
+        """Returns whether there is no branch and no tag."""
+        return not any(True for table in (self.branch_table, self.tag_table) for _ in table.items())
+
     def names(self) -> list[str]:
         """Returns the names of all branches and tags."""
         return [*self.branch_names(), *self.tag_names()]
