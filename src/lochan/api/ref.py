@@ -359,8 +359,9 @@ class Ref:
             return ObjectDetails.of(await repository.places.place(await self._entry(repository, name, path)))
 
     async def presign(self, path: str, *, expires_s: float = 900) -> PresignedUrl | None:
-        """A URL that gives the object's bytes, from the store itself, to anybody who has it. None: the store cannot
-        sign, or the object shares a file with others. Raises NotFound, Invalid."""
+        """A URL that gives the object's bytes to anybody who has it: the store's own, or else, on a lake behind a
+        server, one of the server that ends with the access key of whoever asks. None: the lake is opened without a
+        server, and the store cannot sign, or the object shares a file with others. Raises NotFound, Invalid."""
         from lochan.versioning.presigned import EXPIRES_S_MAX, url_to_read
 
         if not 0 < expires_s <= EXPIRES_S_MAX:

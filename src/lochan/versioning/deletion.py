@@ -125,9 +125,7 @@ async def close(journals: LakeJournals, id: str, actor: Actor, force: bool = Tru
         if guard.closed:
             raise _Done(guard.closed)
         if guard.read_only and not force:
-            raise ReadOnly(
-                "this repository is read-only", hint="let it be changed again first, or delete it with `force`"
-            )
+            raise ReadOnly("this repository is read-only", hint="let it be changed again first, or force its deletion")
         return [RepositoryClosed()]
 
     own = await journals.open(id)

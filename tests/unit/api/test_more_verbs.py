@@ -333,6 +333,7 @@ def test_a_read_only_repository_is_deleted_by_force_alone(shop: lochan.Repositor
         shop.show()
     lake.restore_repository("shop")
     assert lake.repository("shop").is_read_only()
+    lake.repository("shop").set_read_only(False)
 
 
 def test_one_tag_and_lists_that_begin_behind_a_name(shop: lochan.Repository, lake: lochan.Lake) -> None:

@@ -25,6 +25,7 @@ from lochan.server.rest.routes import BASE
 from lochan.server.verbs import answers
 from lochan.server.verbs.arguments import body_type, handle_names, handle_of, parse_arguments
 from lochan.server.verbs.bodies import add_bytes, read_object
+from lochan.server.verbs.presign import presign
 from lochan.server.verbs.rows import diff_rows, load_rows, query
 from lochan.server.verbs.task_progress import TaskProgress
 from lochan.server.verbs.task_routes import begin_task, can_be_task, wants_task
@@ -38,6 +39,7 @@ Special = Callable[[WireCall, Api, Request, Any, dict[str, Any]], Awaitable[Resp
 _SPECIAL: Mapping[str, Special] = {
     "Ref.read": read_object,
     "Ref.stream": read_object,
+    "Ref.presign": presign,
     "Lake.query": query,
     "Pool.query": query,
     "Lake.diff_rows": diff_rows,
