@@ -222,6 +222,7 @@ class GroupCommit:
         if self._tail.next == sealed.record.number:
             draft.join()
             self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
+            self._tail.recent.add(sealed.record.number, sealed.data)
 
     async def _append(self, sealed: SealedRecord, deadline: float) -> bool:
         try:
