@@ -143,6 +143,8 @@ async def delete_objects(
 async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
     """The head's tree, without the removed objects and with the added ones."""
     removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
+    if not removed:
+        return await repository.trees.append(await repository.tree(on.head), swap.added, on.mint)
     changes = changes_table([*(Tombstone(path) for path in removed), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
