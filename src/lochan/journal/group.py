@@ -314,7 +314,7 @@ class GroupCommit:
                 return done
         others = request.actor.others if carried and isinstance(request.actor, KeyedActor) else ()
         for other in others:
-            done = draft.keys.look_up(RecordEntry(actor, other.key, other.fingerprint, ()), time)
+            done = draft.keys.look_up_key(actor.user, other.key, other.fingerprint, time)
             if done is not None:
                 raise CarriedOut(other.key, done.result)
         decided = request.decide(draft)

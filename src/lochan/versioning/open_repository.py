@@ -106,6 +106,19 @@ class OpenRepository:
 
         return Packing(self.bodies, self.journal)
 
+    @cached_property
+    def small_objects(self) -> Bodies:
+        """Writes the small data objects of a pool, one file each. They share a folder for a while (see `address.py`).
+        A job that holds its files by their number needs a writer of its own."""
+        return Bodies(
+            self.store,
+            prefix=self.repository.id,
+            clock=self.clock,
+            ids=self.ids,
+            writer=self.ids.ksuid(self.clock.wall()),
+            last_plan=lambda: self.folded().collection.plan,
+        )
+
     async def refs(self) -> tuple[Refs, int]:
         """The current refs, and the number of the state: the mint of whatever is made from it. The refs keep changing;
         values read from them before the next await belong together."""
