@@ -1,4 +1,4 @@
-"""Hooks of a repository and their runs, as verbs give them back."""
+"""Hooks of a repository and their runs, as verbs return them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HookRunInfo(Result, frozen=True, kw_only=True):
     branch: str  # or the tag
     commit: str
     base: str
-    hooks_commit: str  # that the hook files were read from
+    hooks_commit: str  # the commit that the hook files were read from
     user: str
     client: str
     source: str

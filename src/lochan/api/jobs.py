@@ -1,4 +1,4 @@
-"""Jobs on Spark, as verbs give them back."""
+"""Jobs on Spark, as verbs return them."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ class JobInfo(Result, frozen=True, kw_only=True):
         return cls(**own)
 
     def summary(self) -> dict[str, Any]:
-        """As JSON, without its stages and its log."""
+        """Returns the job as JSON, without its stages and its log."""
         return {name: value for name, value in self.as_json().items() if name not in ("stages", "log")}

@@ -1,4 +1,4 @@
-"""Repositories of another system become repositories of the lake."""
+"""Migrates repositories of another system to repositories of the lake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lochan.errors import Invalid
 if TYPE_CHECKING:
     from lochan.api.session import Session
 
-Progress = Callable[[int], None]  # called with the number of further commits that are here
+Progress = Callable[[int], None]  # called with the number of further commits that have arrived
 
 
 class LakefsSource(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ async def migrate_from_lakefs(
         session.lake,
         server,
         name,
-        actor=without_key(session.actor),  # many events; done again, it goes on
+        actor=without_key(session.actor),  # it makes many events, and a repeated call continues
         to=to,
         way=BodiesWay(bodies, tuple(link_also)),
         landed=progress or (lambda count: None),
