@@ -35,8 +35,8 @@ class RepositoryOverview(Result, frozen=True, kw_only=True):
 class BranchComparison(Result, frozen=True, kw_only=True):
     name: str
     head: str
-    ahead: int  # the number of commits that the base does not have
-    behind: int  # the number of commits of the base that it does not have
+    ahead: int  # commits that the base does not have
+    behind: int  # commits of the base that it does not have
     objects: int
     bytes: int
     rows: int | None  # of a pool
@@ -61,7 +61,7 @@ async def overview(repository: OpenRepository, now: int, days: int) -> Repositor
         rows=held.rows,
         branches=len(branches),
         tags=len(refs.tags()),
-        commits=_count_by_day(refs, [each.head for each in branches], now, days),
+        commits=_by_day(refs, [each.head for each in branches], now, days),
     )
 
 
@@ -78,13 +78,13 @@ async def compare_branches(
         yield BranchComparison(name=each.name, head=each.head, ahead=ahead, behind=behind, **held._asdict())
 
 
-class _Contents(NamedTuple):
+class _Held(NamedTuple):
     objects: int
     bytes: int
     rows: int | None
 
 
-async def _count_contents(repository: OpenRepository, commit: Commit) -> _Contents:
+async def _count_contents(repository: OpenRepository, commit: Commit) -> _Held:
     """Counts the contents of a commit. Trees have the sizes of files; rows are counted in the entries of data
     objects."""
     from lochan.pools.objects import entries, summarize_objects
@@ -93,14 +93,14 @@ async def _count_contents(repository: OpenRepository, commit: Commit) -> _Conten
 
     tree = await repository.tree(commit)
     if repository.repository.kind != POOL:
-        return _Contents(tree.count, tree.bytes, None)
+        return _Held(tree.count, tree.bytes, None)
     found = summarize_objects(await entries(tree), settings_of(repository.repository))
-    return _Contents(found["objects"], found["bytes"], found["rows"])
+    return _Held(found["objects"], found["bytes"], found["rows"])
 
 
-def _count_by_day(refs: RefsState, heads: list[str], now: int, days: int) -> tuple[int, ...]:
-    """Counts commits by day. A commit may be older than its parents, if a clock was wrong, so the walk ends only at
-    commits whose parents are all too old as well."""
+def _by_day(refs: RefsState, heads: list[str], now: int, days: int) -> tuple[int, ...]:
+    """A commit may be older than its parents, if a clock was wrong. So the walk ends only at commits whose parents are
+    all too old as well."""
     today = now // _DAY_US
     counts = [0] * days
     seen, waiting = set(heads), list(set(heads))

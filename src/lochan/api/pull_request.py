@@ -40,8 +40,7 @@ class PullRequest:
         return self.id
 
     async def show(self) -> PullRequestInfo:
-        """Returns the request with its reviews and checks, and every reason why it cannot be merged yet. Raises
-        NotFound."""
+        """With its reviews and checks, and every reason why it cannot be merged yet. Raises NotFound."""
         from lochan.versioning.pulls import read_texts
         from lochan.versioning.state.merge_gate import unmet
         from lochan.versioning.state.pulls import OPEN
@@ -49,7 +48,7 @@ class PullRequest:
         async with self._session.opened(self.repository_name) as repository:
             refs, _ = await repository.refs()
             found = refs.pulls.get(self.id)
-            inactive = await self._inactive_reviewers(found)
+            inactive = await self._inactive(found)
             head = _head(refs, found)
             reasons: tuple[str, ...] = ()
             if found.status == OPEN:
@@ -60,7 +59,7 @@ class PullRequest:
             return info_of(found, texts, head, checks, reasons, inactive)
 
     async def comments(self) -> AsyncIterator[PullComment]:
-        """Yields its comments in the order in which they were written."""
+        """As they were written, one after the other."""
         from lochan.versioning.pulls import read_texts
 
         async with self._session.opened(self.repository_name) as repository:
@@ -77,8 +76,7 @@ class PullRequest:
             return list(_checks(refs, refs.pulls.get(self.id)))
 
     async def diff(self, prefix: str = "") -> AsyncIterator[Change]:
-        """Yields what it changes, in path order. What is staged does not count. Raises NotFound if its source is
-        gone."""
+        """What it changes, in path order; what is staged does not count. Raises NotFound if its source is gone."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:
@@ -91,8 +89,8 @@ class PullRequest:
                     yield Change.of(each)
 
     async def conflicts(self) -> AsyncIterator[Conflict]:
-        """Yields the paths that both branches have changed in different ways. `ours` is the target's version, `theirs`
-        the source's."""
+        """Paths that both branches have changed in different ways: ours is the target's version, theirs the
+        source's."""
         from lochan.versioning.heads.moves import PathConflicts, rehearse_merge
 
         async with self._session.opened(self.repository_name) as repository:
@@ -116,7 +114,7 @@ class PullRequest:
         reviewers: Sequence[str] | None = None,
         key: str = "",
     ) -> None:
-        """Replaces what is given. `reviewers` are the users who are requested to review it. Raises Invalid."""
+        """What is given is replaced. `reviewers`: who are asked to review it. Raises Invalid."""
         from lochan.versioning.pulls import update_pull
 
         if title is None and description is None and reviewers is None:
@@ -126,7 +124,7 @@ class PullRequest:
             await update_pull(repository, self.id, title, description, reviewers, actor=actor)
 
     async def close(self, *, key: str = "") -> None:
-        """Closes the request without merging it. Raises Refused for one that is not open."""
+        """Without merging it. Raises Refused for one that is not open."""
         from lochan.versioning.pulls import close_pull
 
         actor = self._session.acting(key, "close pull", *self._names)
@@ -134,7 +132,7 @@ class PullRequest:
             await close_pull(repository, self.id, actor=actor)
 
     async def reopen(self, *, key: str = "") -> None:
-        """Reopens a closed request. Raises Refused for one that is not closed, NotFound if a branch of it is gone."""
+        """Raises Refused for one that is not closed, NotFound if a branch of it is gone."""
         from lochan.versioning.pulls import reopen_pull
 
         actor = self._session.acting(key, "reopen pull", *self._names)
@@ -142,10 +140,9 @@ class PullRequest:
             await reopen_pull(repository, self.id, actor=actor)
 
     async def review(self, verdict: str, text: str = "", *, commit: str = "", key: str = "") -> None:
-        """Reviews the request with a verdict: `approve`, `changes` (no merge until the reviewer says otherwise), or
-        `withdraw` to take back an earlier review. `commit` is the head of the source that was reviewed; Conflict is
-        raised if it is another by now. It works only through a server, which knows the user. Raises Refused for the
-        user's own request."""
+        """`approve`, `changes` (no merge until they say otherwise), or `withdraw` what you said. `commit`: the head of
+        the source that you looked at; if it is another by now, Conflict is raised. Only through a server, which knows
+        who you are. Raises Refused for your own request."""
         from lochan.versioning.pulls import review_pull
 
         actor = self._session.acting(key, "review pull", *self._names, verdict, text, commit)
@@ -154,7 +151,7 @@ class PullRequest:
             await review_pull(repository, self.id, verdict, text, commit, served=served, actor=actor)
 
     async def dismiss_review(self, user: str, text: str = "", *, key: str = "") -> None:
-        """Dismisses the review of that user, which does not count any more; `text` says why. Raises NotFound."""
+        """The review of that user does not count any more; `text` says why. Raises NotFound."""
         from lochan.versioning.pulls import dismiss_review
 
         actor = self._session.acting(key, "dismiss review", *self._names, user, text)
@@ -164,8 +161,8 @@ class PullRequest:
     async def comment(
         self, text: str, *, path: str = "", conflict: bool = False, thread: str = "", key: str = ""
     ) -> str:
-        """Comments on the whole request, on a path, on the `conflict` at a path, or in the thread that a comment began.
-        Returns the comment's id. Raises Invalid."""
+        """On the whole, on a path, on the `conflict` at a path, or as an answer in the thread that a comment began.
+        Gives its id. Raises Invalid."""
         from lochan.versioning.pulls import comment_pull
 
         actor = self._session.acting(key, "comment pull", *self._names, text, path, conflict, thread)
@@ -173,7 +170,7 @@ class PullRequest:
             return await comment_pull(repository, self.id, text, path, conflict, thread, actor=actor)
 
     async def edit_comment(self, comment: str, text: str, *, key: str = "") -> None:
-        """Edits a comment of the user. Raises Refused for a comment of another user, NotFound."""
+        """Your own. Raises Refused, NotFound."""
         from lochan.versioning.pulls import edit_comment
 
         actor = self._session.acting(key, "edit comment", *self._names, comment, text)
@@ -181,7 +178,7 @@ class PullRequest:
             await edit_comment(repository, self.id, comment, text, actor=actor)
 
     async def resolve_thread(self, thread: str, on: bool = True, *, key: str = "") -> None:
-        """Resolves the thread that this comment began, or reopens it if `on` is false. Raises NotFound."""
+        """The thread that this comment began is settled; or not any more. Raises NotFound."""
         from lochan.versioning.pulls import resolve_thread
 
         actor = self._session.acting(key, "resolve thread", *self._names, thread, on)
@@ -191,9 +188,9 @@ class PullRequest:
     async def check(
         self, check: str, status: str, text: str = "", *, link: str = "", commit: str = "", key: str = ""
     ) -> str:
-        """Reports the result of a check of that name: `pending`, `success` or `failure`, in a few words, with a link to
-        more. It is about the head of the source, or another `commit`, and counts for requests into the same target.
-        Returns the commit. Raises Invalid."""
+        """Reports the outcome of a check of that name: `pending`, `success` or `failure`, in a few words, with a link
+        to more. Of the head of the source, or of another `commit`; it counts for requests into the same target. Gives
+        the commit. Raises Invalid."""
         from lochan.versioning.pulls import report_check
 
         actor = self._session.acting(key, "report check", *self._names, check, status, text, link, commit)
@@ -204,9 +201,8 @@ class PullRequest:
             return await report_check(repository, at, found.target, check, status, text, link, actor=actor)
 
     async def resolve(self, choices: Sequence[Resolution], options: CommitOptions = DEFAULT_COMMIT) -> Commit:
-        """Resolves all its conflicts by a merge of the target into the source. Bytes that are given are a second
-        commit on top of that. Raises PathsInTheWay for conflicts that are not decided, Invalid for a path without a
-        conflict."""
+        """Settles all its conflicts, by a merge of the target into the source. Bytes that are given are a second commit
+        on top of that. Raises PathsInTheWay for conflicts that are not decided, Invalid for a path that is none."""
         from lochan.versioning.idempotency import check_first
         from lochan.versioning.pull_merge import resolve_conflicts
 
@@ -239,37 +235,36 @@ class PullRequest:
             deciding = Workspace(self._session.with_actor(actor), self.repository_name, workspace.name)
             return await deciding.commit(says, msgspec.structs.replace(options, message=says, key=""))
         finally:
-            with suppress(LochanError):  # it was committed, or the first error is the one that counts
+            with suppress(LochanError):  # it was committed, or what went wrong first is what counts
                 await workspace.drop()
 
     async def merge(
         self, options: CommitOptions = DEFAULT_COMMIT, *, way: str = "merge", leave_staged: bool = False
     ) -> Commit:
-        """Merges it into its target. `way` is `merge`, `squash` (one commit with one parent), or `fast` (the target
-        moves to the source's own commits). With `leave_staged`, whatever is staged on the source stays there. Returns
-        the target's new head. Raises RulesUnmet with every reason, PathsInTheWay with the conflicts, Dirty,
-        NothingToDo."""
+        """Into its target. `way`: `merge`, `squash` (one commit with one parent), or `fast` (the target goes on to the
+        source's own commits). `leave_staged`: whatever is staged on the source stays there. Gives the target's new
+        head. Raises RulesUnmet with every reason, PathsInTheWay with the conflicts, Dirty, NothingToDo."""
         from lochan.versioning.pull_merge import merge_pull
 
         message = message_of(options)
         actor = self._session.acting(options.key, "merge pull", *self._names, way, message, leave_staged)
         async with self._session.opened(self.repository_name) as repository:
-            pull = await self._merge_request(repository)
+            pull = await self._merged(repository)
             id = await merge_pull(repository, way, message, pull, leave_staged=leave_staged, actor=actor)
             refs, _ = await repository.refs()
             return Commit.of(id, refs.recorded(id))
 
-    async def _merge_request(self, repository: OpenRepository) -> PullMerge:
+    async def _merged(self, repository: OpenRepository) -> PullMerge:
         from lochan.versioning.heads.moves import PullMerge
 
         async def inactive() -> tuple[str, ...]:
             refs, _ = await repository.refs()
-            return await self._inactive_reviewers(refs.pulls.get(self.id))
+            return await self._inactive(refs.pulls.get(self.id))
 
         return PullMerge(self.id, inactive)
 
-    async def _inactive_reviewers(self, found: PullState) -> tuple[str, ...]:
-        """Returns the reviewers who are disabled or deleted. The users are in the lake's own journal."""
+    async def _inactive(self, found: PullState) -> tuple[str, ...]:
+        """Returns its reviewers who are disabled or deleted. The users are in the lake's own journal."""
         if not found.reviews:
             return ()
         state = await self._session.lake.open_access().state()
@@ -282,10 +277,10 @@ class PullRequest:
 
         refs, _ = await repository.refs()
         head = _head(refs, found)
-        matches = refs.commits_with(name) if name else []
-        if not head or len(matches) != 1 or not is_ancestor(refs.recorded, matches[0], head):
+        known = refs.commits_with(name) if name else []
+        if not head or len(known) != 1 or not is_ancestor(refs.recorded, known[0], head):
             raise Invalid(f"{name!r} is no commit of pull request {self.id}", hint="give the id of one of its source")
-        return matches[0]
+        return known[0]
 
     @property
     def _names(self) -> tuple[str, str]:

@@ -47,16 +47,16 @@ class Repository:
         return f"<{type(self).__name__} {self.name}>"
 
     async def show(self) -> RepositoryInfo:
-        """Returns the repository's details. Raises NotFound."""
+        """Raises NotFound."""
         return RepositoryInfo.of(await self._session.repository(self.name))
 
     def ref(self, name: str = "") -> Ref:
-        """Returns a ref for reading: a branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`.
-        Without a name, it is the default branch."""
+        """A branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`, for reading. Without a name, the
+        default branch."""
         return Ref(self._session, self.name, name)
 
     def branch(self, name: str = "") -> Branch:
-        """Returns a branch; without a name, the default branch."""
+        """Without a name, the default branch."""
         return Branch(self._session, self.name, name)
 
     @property
@@ -72,9 +72,8 @@ class Repository:
         transition_days: int | None = None,
         storage_class: str = "",
     ) -> BucketRules:
-        """Renders rules of the lake's bucket for the bytes of objects under a folder, and lists what they would break.
-        Sets nothing. Raises Refused for a lake whose files are not tagged with their paths, or that is in no bucket;
-        Invalid."""
+        """Rules of the lake's bucket for the bytes of objects under a folder, and what they would break. Sets nothing.
+        Raises Refused for a lake whose files are not tagged with their paths, or that is in no bucket; Invalid."""
         from lochan.api.bucket_rules import lifecycle
         from lochan.versioning.bucket_rules import LifecycleAction
 
@@ -83,9 +82,8 @@ class Repository:
             return await lifecycle(repository, lake.url, lake.body_settings, prefix, action)
 
     async def render_policy(self, prefixes: Sequence[str], *, allow: str = "read", principal: str = "") -> BucketRules:
-        """Renders a policy of the store for the bytes of objects under some folders, and lists what it leaves open.
-        Sets nothing. Raises Refused for a lake whose addresses do not hold the paths, or that is in no bucket;
-        Invalid."""
+        """A policy of the store for the bytes of objects under some folders, and what it leaves open. Sets nothing.
+        Raises Refused for a lake whose addresses do not hold the paths, or that is in no bucket; Invalid."""
         from lochan.api.bucket_rules import policy
 
         lake = self._session.lake
@@ -98,19 +96,19 @@ class Repository:
         return Storage(self._session, self.name)
 
     def workspace(self, name: str) -> Workspace:
-        """Returns the workspace with the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
+        """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
         return Workspace(self._session, self.name, name)
 
     async def branches(self, prefix: str = "", after: str = "") -> AsyncIterator[BranchInfo]:
-        """Yields branches, ordered by name: those that begin with `prefix`, and come after the name `after`."""
+        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for each in refs.branches(prefix, after):
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
     async def overview(self, days: int = 30) -> RepositoryOverview:
-        """Returns what its default branch holds, and how many commits of all branches were made on each of the last
-        days. Raises NotFound, Invalid."""
+        """What its default branch holds, and how many commits of all branches were made on each of the last days.
+        Raises NotFound, Invalid."""
         from lochan.api.overview import overview
 
         async with self._session.opened(self.name) as repository:
@@ -119,8 +117,8 @@ class Repository:
     async def compare_branches(
         self, base: NamedRef | str = "", prefix: str = "", after: str = ""
     ) -> AsyncIterator[BranchComparison]:
-        """Yields how far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch
-        unless it is named. They are ordered by name, as `branches` yields them. Raises NotFound."""
+        """How far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch unless
+        it is named. In the order of their names, as `branches` gives them. Raises NotFound."""
         from lochan.api.overview import compare_branches
 
         async with self._session.opened(self.name) as repository:
@@ -128,8 +126,8 @@ class Repository:
                 yield each
 
     async def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
-        """Creates a branch at the commit that `source` names now, or at the head of the default branch. Nothing is
-        copied. Raises AlreadyExists, NotFound, Invalid."""
+        """At the commit that `source` names now, or that of the default branch; nothing is copied. Raises
+        AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_branch
 
         async with self._session.opened(self.name) as repository:
@@ -139,8 +137,7 @@ class Repository:
         return Branch(self._session, self.name, name, head)
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
-        """Deletes a branch with what is staged on it; `restore_branch` brings it back. Raises NotFound, Refused for the
-        default branch."""
+        """With what is staged on it. `restore_branch` brings it back. Raises NotFound, Refused for the default one."""
         from lochan.versioning.branches import delete_branch
 
         actor = self._session.acting(key, "delete branch", self.name, name)
@@ -148,7 +145,7 @@ class Repository:
             await delete_branch(repository, name, repository.repository.default_branch, actor=actor)
 
     async def restore_branch(self, name: str, *, key: str = "") -> Branch:
-        """Restores the last deleted branch of this name. Raises NotFound, AlreadyExists."""
+        """The last one of this name that was deleted. Raises NotFound, AlreadyExists."""
         from lochan.versioning.branches import restore_branch
 
         actor = self._session.acting(key, "restore branch", self.name, name)
@@ -157,7 +154,7 @@ class Repository:
         return Branch(self._session, self.name, name, head)
 
     async def tags(self, prefix: str = "", after: str = "") -> AsyncIterator[TagInfo]:
-        """Yields tags, ordered by name: those that begin with `prefix`, and come after the name `after`."""
+        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for name, id in refs.tags(prefix, after):
@@ -176,7 +173,7 @@ class Repository:
         return Ref(self._session, self.name, name, id)
 
     async def delete_tag(self, name: str, *, key: str = "") -> None:
-        """Deletes a tag. Raises NotFound."""
+        """Raises NotFound."""
         from lochan.versioning.branches import delete_tag
 
         actor = self._session.acting(key, "delete tag", self.name, name)
@@ -184,14 +181,12 @@ class Repository:
             await delete_tag(repository, name, actor=actor)
 
     async def merge_base(self, left: NamedRef | str, right: NamedRef | str) -> Commit | None:
-        """Returns their best common ancestor, the first if there are several. Returns None if their histories have
-        nothing in common."""
+        """Their best common ancestor; the first of several; None where their histories have nothing in common."""
         found = await self.merge_bases(left, right)
         return found[0] if found else None
 
     async def merge_bases(self, left: NamedRef | str, right: NamedRef | str) -> list[Commit]:
-        """Returns all of the best common ancestors. There are several where the two have merged each other, and there
-        may be none."""
+        """All of them, where the two have merged each other; perhaps none."""
         from lochan.versioning.revisions.graph import merge_bases
 
         async with self._session.opened(self.name) as repository:
@@ -201,13 +196,13 @@ class Repository:
             return [Commit.of(id, refs.recorded(id)) for id in merge_bases(refs.recorded, one, other)]
 
     async def bisect(self, good: Sequence[str], bad: str, skipped: Sequence[str] = ()) -> BisectStep:
-        """Returns which commit to test next for the one that broke something, by what is known so far: some good ones,
-        a bad one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
+        """Which commit to test next for the one that broke something, by what is known so far: some good ones, a bad
+        one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
         async with self._session.opened(self.name) as repository:
             return await _bisect_step(repository, good, bad, skipped)
 
     async def protections(self) -> list[ProtectionRule]:
-        """Returns the rules that protect branches."""
+        """The rules that protect branches."""
         from lochan.versioning.branches import protections
 
         async with self._session.opened(self.name) as repository:
@@ -227,18 +222,17 @@ class Repository:
         keep_stale: bool = False,
         key: str = "",
     ) -> list[ProtectionRule]:
-        """Protects branches whose names fit the pattern, in which * and ? stand for any letters. `blocked` is any of
-        `stage`: no writes; `commit`: no commits, imports, loads and workspaces' commits; `revert`: no reverts and
-        cherry-picks; `merge`: no merges; `rewrite`: no reset to another commit, no rebase, no new name, no deletion.
-        With `mergers`, only these users may merge. With `linear`, no commit with two parents is added. With `pull`, the
-        branches change only by pull requests, which may need so many `approvals` and the success of these `checks`. An
-        approval does not count once the source has other commits, unless `keep_stale` is set. Returns all rules. Raises
-        Invalid."""
+        """Branches whose names fit the pattern, in which * and ? stand for any letters. `stage`: no writes; `commit`:
+        no commits, imports, loads and workspaces' commits; `revert`: no reverts and cherry-picks; `merge`: no merges;
+        `rewrite`: no reset to another commit, no rebase, no new name, no deletion. With `mergers`, only these users may
+        merge. With `linear`, no commit with two parents is added. With `pull`, the branches change by pull requests
+        alone, which so many `approvals` and the success of these `checks` may be needed for. An approval does not count
+        once the source has other commits, unless `keep_stale`. Gives all rules. Raises Invalid."""
         from lochan.versioning.branches import PullNeeds, protect
 
         needs = PullNeeds(pull or approvals != 0 or bool(checks) or keep_stale, approvals, tuple(checks), keep_stale)
-        request = pattern, blocked, mergers, linear, *([needs] if needs.pull else [])
-        actor = self._session.acting(key, "protect", self.name, *request)
+        asked = pattern, blocked, mergers, linear, *([needs] if needs.pull else [])
+        actor = self._session.acting(key, "protect", self.name, *asked)
         async with self._session.opened(self.name) as repository:
             rules = await protect(repository, pattern, tuple(blocked), tuple(mergers), linear, needs, actor=actor)
         return [ProtectionRule.of(each) for each in rules]
@@ -246,8 +240,8 @@ class Repository:
     async def set_protections(
         self, rules: Sequence[ProtectionRule], *, expected: Sequence[ProtectionRule] | None = None, key: str = ""
     ) -> list[ProtectionRule]:
-        """Replaces all rules at once, and returns them. With `expected`, replaces them only if these are the rules
-        until then. Raises PreconditionFailed, Invalid."""
+        """Replaces all rules at once; with `expected`, only if these are the rules until then. Gives them. Raises
+        PreconditionFailed, Invalid."""
         from lochan.versioning.branches import set_protections
 
         stored = _stored_rules(rules)
@@ -258,7 +252,7 @@ class Repository:
         return [ProtectionRule.of(each) for each in found]
 
     async def unprotect(self, pattern: str, *, key: str = "") -> list[ProtectionRule]:
-        """Removes the rule of exactly that pattern, and returns those that are left. Raises NotFound."""
+        """Removes the rule of exactly that pattern, and gives those that are left. Raises NotFound."""
         from lochan.versioning.branches import unprotect
 
         actor = self._session.acting(key, "unprotect", self.name, pattern)
@@ -267,13 +261,13 @@ class Repository:
         return [ProtectionRule.of(each) for each in rules]
 
     async def is_read_only(self) -> bool:
-        """Returns whether every change is refused. Raises NotFound."""
+        """Whether every change is refused. Raises NotFound."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             return refs.guard.read_only
 
     async def set_read_only(self, on: bool = True, *, key: str = "") -> None:
-        """Refuses every change of its branches, tags and objects from now on, or allows them again."""
+        """From now on every change of its branches, tags and objects is refused, or allowed again."""
         from lochan.versioning.branches import set_read_only
 
         actor = self._session.acting(key, "read-only", self.name, on)
@@ -283,13 +277,13 @@ class Repository:
     async def set_metadata(
         self, values: Mapping[str, str], removed: Sequence[str] = (), *, key: str = ""
     ) -> dict[str, str]:
-        """Sets these of its metadata, removes others, and returns all. What is removed need not exist. Raises NotFound,
-        Invalid."""
+        """Sets these of its metadata, removes others, and gives all. What is removed need not be there. Raises
+        NotFound, Invalid."""
         lake, actor = self._session.lake, self._session.actor
         return await lake.describe_repository(self.name, values, removed, actor=actor, key=key)
 
     def pull(self, id: str) -> PullRequest:
-        """Returns a pull request, by the id that `create_pull` and `pulls` give it."""
+        """A pull request, by the id that `create_pull` and `pulls` give it."""
         return PullRequest(self._session, self.name, id)
 
     async def pulls(
@@ -302,19 +296,18 @@ class Repository:
         after: str = "",
         texts: bool = False,
     ) -> AsyncIterator[PullRequestSummary]:
-        """Yields pull requests, the newest first. `status` is open, closed, merged, ended (both of these) or all.
-        `author`, `source` and `target` filter by who opened them, and by their branches. With `after`, only those are
-        yielded that were opened before the one with this id. With `texts`, they have their descriptions, which are read
-        from the journal. Raises Invalid."""
+        """Pull requests, the newest first. `status`: open, closed, merged, ended (both of these) or all. `author`,
+        `source` and `target` choose by who opened them, and by their branches. `after`: only those that were opened
+        before the one of this id. `texts`: with their descriptions, which are read from the journal. Raises Invalid."""
         from lochan.versioning.pulls import PullFilter, find_pulls, read_texts
 
         async with self._session.opened(self.name) as repository:
             found = await find_pulls(repository, PullFilter(status, author, source, target, after))
             for at in range(0, len(found), _TEXTS_AT_ONCE):
                 several = found[at : at + _TEXTS_AT_ONCE]
-                descriptions = await read_texts(repository, (each.text for each in several)) if texts else {}
+                known = await read_texts(repository, (each.text for each in several)) if texts else {}
                 for each in several:
-                    text = "" if each.text is None else descriptions.get(each.text, "")
+                    text = "" if each.text is None else known.get(each.text, "")
                     yield PullRequestSummary.of(each, text if texts else None)
 
     async def create_pull(
@@ -333,9 +326,9 @@ class Repository:
 
         async with self._session.opened(self.name) as repository:
             branches = name_of(source), full_name(target, repository)
-            request = *branches, title, description, tuple(reviewers)
-            actor = self._session.acting(key, "create pull", self.name, *request)
-            id = await open_pull(repository, *request, actor=actor)
+            asked = *branches, title, description, tuple(reviewers)
+            actor = self._session.acting(key, "create pull", self.name, *asked)
+            id = await open_pull(repository, *asked, actor=actor)
         return PullRequest(self._session, self.name, id)
 
     async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
@@ -363,8 +356,8 @@ class Repository:
             yield each
 
     async def check_hooks(self, text: str, path: str = "hooks.yaml") -> list[HookInfo]:
-        """Checks the hooks of a file that is not committed yet, and returns them; errors call it `path`. Raises
-        HookFileError, with the line and the column."""
+        """The hooks of a file that is not committed yet; errors call it `path`. Raises HookFileError, with the line and
+        the column."""
         from lochan.api.hooks import checked_file
 
         await self._session.repository(self.name)
@@ -372,35 +365,33 @@ class Repository:
 
     async def run_hooks(self, event: str, branch: str = "", *, dry_run: bool = False, key: str = "") -> HookRunInfo:
         """Runs the hooks for an event such as `pre-commit`, about what is staged on the branch, or about its head where
-        nothing is. Nothing is changed. A dry run skips webhooks and modules, and is not recorded. Raises Invalid."""
+        nothing is. Nothing is changed. A dry run skips webhooks and modules, and is not kept. Raises Invalid."""
         from lochan.api.hooks import run_by_hand
 
         return await run_by_hand(self._session, self.name, event, branch, dry_run)
 
     async def hook_runs(self, branch: str = "", after: str = "") -> AsyncIterator[HookRunInfo]:
-        """Yields runs of hooks, the newest first: those of one branch or tag, and those that began before the run
-        `after`."""
+        """The newest first; those of one branch or tag, and that began before the run `after`."""
         from lochan.api.hooks import runs_of
 
         async for each in runs_of(self._session, self.name, branch, after):
             yield each
 
     async def hook_run(self, id: str) -> HookRunInfo:
-        """Returns a run of hooks. Raises NotFound."""
+        """Raises NotFound."""
         from lochan.api.hooks import run_of
 
         return await run_of(self._session, self.name, id)
 
     async def hook_secret(self, url: str) -> str:
-        """Returns the secret with which requests to the host of this address are signed, for its receiver. Raises
-        Invalid."""
+        """What requests to the host of this address are signed with, for its receiver. Raises Invalid."""
         from lochan.api.hooks import secret_of
 
         return await secret_of(self._session, self.name, url)
 
     async def uploads(self) -> AsyncIterator[UploadInfo]:
-        """Yields open uploads in parts, to branches and workspaces that exist, ordered by path and then by when they
-        were created."""
+        """Uploads in parts that are open, to branches and workspaces that are there; by path, and then as they were
+        created."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for each in refs.uploads.all():
@@ -408,7 +399,7 @@ class Repository:
                     yield UploadInfo.of(each)
 
     async def snapshots(self) -> list[RefSnapshot]:
-        """Returns every branch as it is at this one moment, ordered by name."""
+        """Every branch as it is at this one moment, in the order of their names."""
         from lochan.api.snapshot import RefSnapshot
 
         async with self._session.opened(self.name) as repository:
@@ -416,20 +407,20 @@ class Repository:
             return [RefSnapshot.of_branch(self._session, repository, each) for each in refs.branches()]
 
     async def is_empty(self) -> bool:
-        """Returns whether no branch holds an object, committed or staged."""
+        """Whether there is no object on any branch, committed or staged."""
         for each in await self.snapshots():
             if (await each.list_page(limit=1)).objects:
                 return False
         return True
 
     async def rename(self, to: str, *, key: str = "") -> None:
-        """Renames the repository. When it returns, nobody finds it by its old name, and this handle continues with the
-        new one. Raises AlreadyExists, NotFound."""
+        """When it returns, nobody finds it by its old name. This handle goes on with the new one. Raises AlreadyExists,
+        NotFound."""
         await self._session.lake.rename_repository(self.name, to, actor=self._session.actor, key=key)
         self.name = to
 
     async def delete(self, *, key: str = "") -> None:
-        """Deletes the repository. When it returns, nobody can write to it any more. Raises NotFound."""
+        """When it returns, nobody writes to it any more. Raises NotFound."""
         await self._session.lake.delete_repository(self.name, actor=self._session.actor, key=key)
 
 
