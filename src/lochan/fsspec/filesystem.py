@@ -99,10 +99,10 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Lists the repositories of the lake, the branches and tags of a repository, or the objects of a folder."""
         at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
-            found = list(self._listed(at))
+            found = list(self._list_entries(at))
         return found if detail else [each["name"] for each in found]
 
-    def _listed(self, at: Location) -> Iterator[Entry]:
+    def _list_entries(self, at: Location) -> Iterator[Entry]:
         if not at.repository:
             yield from (_folder(each.name) for each in self.lake.repositories() if each.kind == "files")
         elif not at.ref:
@@ -110,9 +110,9 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             names = [each.name for each in repository.branches()] + [each.name for each in repository.tags()]
             yield from (_folder(f"{at.repository}/{name}") for name in sorted(set(names)))
         else:
-            yield from self._listed_folder(at)
+            yield from self._list_folder(at)
 
-    def _listed_folder(self, at: Location) -> Iterator[Entry]:
+    def _list_folder(self, at: Location) -> Iterator[Entry]:
         ref, is_empty = self._readable(at), True
         for page in ref.list_pages(at.folder, delimiter="/"):
             folders = [_folder(at.at(each.rstrip("/"))) for each in page.prefixes]
@@ -126,14 +126,14 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             if at.path:
-                return self._found(at)
+                return self._find_entry(at)
             if at.ref:
                 self._readable(at).list_page(limit=1)
             elif at.repository:
                 self.lake.repository(at.repository).show()
             return _folder(at.name)
 
-    def _found(self, at: Location) -> Entry:
+    def _find_entry(self, at: Location) -> Entry:
         ref = self._readable(at)
         try:
             return _file(at, ref.stat(at.path))
@@ -162,7 +162,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         found: dict[str, Entry] = {}
         with os_errors(at.name):
             try:
-                found = {entry["name"]: entry for entry in self._below(at, withdirs)}
+                found = {entry["name"]: entry for entry in self._entries_below(at, withdirs)}
             except NotFound:
                 if self.exists(at.name):
                     raise
@@ -170,7 +170,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 found = {at.name: self.info(at.name)}
         return dict(sorted(found.items())) if detail else sorted(found)
 
-    def _below(self, at: Location, withdirs: bool) -> Iterator[Entry]:
+    def _entries_below(self, at: Location, withdirs: bool) -> Iterator[Entry]:
         folders: set[str] = set()
         for each in self._readable(at).list(at.folder):
             if withdirs:
@@ -306,7 +306,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Copies an object. Within a repository no bytes are moved, also from another branch or a tag."""
         source, target = parse_location(self._strip_protocol(path1)), object_at(self._strip_protocol(path2))
         if not source.path or self.isdir(source.name):
-            return  # fsspec names folders too; there are no empty ones
+            return  # fsspec names folders too, but there are no empty ones
         with os_errors(source.name):
             self._writable(target).copy(self._readable(source), source.path, target.path)
 
@@ -317,11 +317,11 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             if source == target:
                 return
             if source[:2] == target[:2] and source.path and target.path and not self.isdir(target.name):
-                self._moved(source, target, into_folder=path2.endswith("/"), recursive=recursive)
+                self._move(source, target, into_folder=path2.endswith("/"), recursive=recursive)
                 return
         super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
 
-    def _moved(self, source: Location, target: Location, *, into_folder: bool, recursive: bool) -> None:
+    def _move(self, source: Location, target: Location, *, into_folder: bool, recursive: bool) -> None:
         with os_errors(source.name):
             if not self.isdir(source.name):
                 to = f"{target.path}/{source.path.rpartition('/')[2]}" if into_folder else target.path

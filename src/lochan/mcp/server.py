@@ -61,9 +61,9 @@ async def _result(agent: AgentContext, request: RpcRequest) -> dict[str, Any]:
 
 
 def _initialize(params: dict[str, Any]) -> dict[str, Any]:
-    asked = params.get("protocolVersion")
+    version = params.get("protocolVersion")
     return {
-        "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+        "protocolVersion": version if version in VERSIONS else VERSIONS[0],
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "lochan", "version": __version__},
         "instructions": INSTRUCTIONS,
