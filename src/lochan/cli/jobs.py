@@ -1,4 +1,4 @@
-"""`lochan jobs`: what ran on Spark for this lake, and what runs now."""
+"""`lochan jobs`: the jobs that ran or now run on Spark for this lake."""
 
 from typing import TYPE_CHECKING, Any
 

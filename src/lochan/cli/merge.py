@@ -1,4 +1,4 @@
-"""`lochan merge`, `rebase`, `cherry-pick` and `revert`: the changes of one ref on another."""
+"""`lochan merge`, `rebase`, `cherry-pick` and `revert`: bring the changes of one ref to another."""
 
 from typing import TYPE_CHECKING, Any
 

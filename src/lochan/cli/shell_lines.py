@@ -37,7 +37,7 @@ def questions(complete: Complete | None) -> Iterator[str]:
 
 
 def is_open(text: str) -> bool:
-    """Whether the query continues on the next line."""
+    """Returns whether the query continues on the next line."""
     if text.lstrip().startswith("\\"):
         return False
     quote, depth, escaped = "", 0, False
@@ -66,7 +66,7 @@ def _line(prompt: str, *, typed: bool) -> str | None:
         except EOFError:
             click.echo()
             return None
-        except KeyboardInterrupt:  # forget what was typed so far
+        except KeyboardInterrupt:  # drop what was typed so far
             click.echo()
             return ""
 
@@ -115,9 +115,9 @@ def _by_number(
     """Returns a function that returns the first, the second … suggestion for readline, and None after the last."""
     found: list[str] = []
 
-    def completed(word: str, number: int) -> str | None:
+    def complete_word(word: str, number: int) -> str | None:
         if number == 0:
             found[:] = complete(line()[: begin()], word)
         return found[number] if number < len(found) else None
 
-    return completed
+    return complete_word

@@ -36,7 +36,7 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
     uri = prefix_uri(where)
 
     async def first_page(target: Target) -> list[Record] | None:
-        """Returns the page, or None if there are more: then they are read once more, and printed page by page."""
+        """Returns the page, or None if there are more; then they are read once more, and printed page by page."""
         page = await target.ref.list_page(uri.path, delimiter="" if recursive else "/")
         if uri.path and not page.objects and not page.prefixes:
             where = uri.ref or (await target.repository.show()).default_branch

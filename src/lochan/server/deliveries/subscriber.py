@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BATCH_EVENTS_MAX = 100
 BATCH_BYTES_MAX = 512 << 10
-LETTERS_MAX = 1_000  # beyond that nothing is given up: it waits until the letters are handled
+LETTERS_MAX = 1_000  # with more of them, events are not given up, and wait until the letters are handled
 _FULL = "there are too many dead letters: have them sent again, or delete the subscription"
 _DENIED = "its owner may not read these events"
 _DENIED_S = 30.0

@@ -38,13 +38,13 @@ class DirectorySettings:
     source: str
     address: DirectoryAddress
     ca_file: str | None
-    bind_dn: str  # empty: the directory is read without a name
+    bind_dn: str  # empty if the directory is read without a name
     bind_password: str = field(repr=False)
     user_base: str
     user_filter: str  # with {name}
     name_attribute: str
     id_attribute: str
-    group_base: str  # empty: groups are not read
+    group_base: str  # empty if groups are not read
     group_filter: str  # with {dn} or {name}
     group_attribute: str
     group_depth: int
@@ -120,7 +120,7 @@ _EXAMPLE = "such as ldaps://ldap.example.org, or ldap://ldap.example.org:389"
 def _check_ca(file: str | None) -> None:
     try:
         ssl.create_default_context(cafile=file)
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # an SSLError is an OSError
         raise Invalid(
             f"{_SECTION}.ca_file is {file!r}, which cannot be read as certificates: {error}", hint="a file in PEM"
         ) from None

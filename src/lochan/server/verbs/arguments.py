@@ -15,8 +15,8 @@ from lochan.api.wire.call import EMPTY_NAME, KEY_HEADER, OPTIONS, Argument, Argu
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.json_body import parse_body
 
-_NUMBER_MAX = 1e12  # of days, hours and seconds: what is larger overflows in microseconds
-BYTES_ARGUMENT = object()  # in the place of an argument that is the body
+_NUMBER_MAX = 1e12  # of days, hours and seconds: larger ones overflow in microseconds
+BYTES_ARGUMENT = object()  # takes the place of an argument that is the body
 
 
 def handle_of(lake: Lake, call: WireCall, names: Mapping[str, str]) -> Any:
@@ -139,7 +139,7 @@ def _parse_values(argument: Argument, values: list[str]) -> Any:
         found = msgspec.convert(values[0], argument.type, strict=False)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise HttpError(400, f"in the query string, {argument.name!r}: {error}") from None
-    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # also for nan
+    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # the comparison also refuses nan
         raise HttpError(400, f"in the query string, {argument.name!r}: {values[0][:50]} is no number that can be meant")
     return found
 

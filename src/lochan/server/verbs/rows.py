@@ -70,8 +70,8 @@ class _QueryAnswer(QueryResponse):
 
 
 async def diff_rows(call: WireCall, api: Api, request: Request, noun: Any, given: dict[str, Any]) -> Response:
-    """The counts, the sample and the sides are in the schema of the stream; the rows are all that differ. A client that
-    asks for JSON gets the counts and the sample alone."""
+    """Compares rows. The counts, the sample and the sides are in the schema of the stream; the rows are all that
+    differ. A client that accepts JSON gets only the counts and the sample."""
     found = await noun.diff_rows(**given)
     if request.headers.get("accept", "").strip() == JSON:
         try:

@@ -37,12 +37,12 @@ class TaskProgress:
         self.stages: list[TaskStage] = []
         self.done = 0
 
-    def __call__(self, told: int | Sequence[JobStageRecord]) -> None:
-        if isinstance(told, int):
-            self.done += told
+    def __call__(self, progress: int | Sequence[JobStageRecord]) -> None:
+        if isinstance(progress, int):
+            self.done += progress
             return
         known = {each.name for each in self.stages}
-        self.stages = [TaskStage(each.name, each.done, each.total) for each in told]
+        self.stages = [TaskStage(each.name, each.done, each.total) for each in progress]
         for each in self.stages:
             if each.name not in known:
                 self.note(each.name)
