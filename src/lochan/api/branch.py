@@ -359,8 +359,8 @@ class Branch(WritableRef):
         chosen, ending = options or WatchOptions(), stop or threading.Event()
         async with self._staging() as (repository, at):
             lines = events_of(self._session, source, events, once=chosen.once, stop=ending) if events else None
-            heard = progress or (lambda _: None)
-            await watch(self._session, repository, at, source, chosen, events=lines, stop=ending, progress=heard)
+            listener = progress or (lambda _: None)
+            await watch(self._session, repository, at, source, chosen, events=lines, stop=ending, progress=listener)
 
     async def stash(self, message: str = "", *, key: str = "") -> str:
         """Puts aside all that is staged, and returns the stash's id. Raises NothingToDo."""

@@ -162,11 +162,11 @@ def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None, count: Cou
     if left == 0:
         return
     for batch in batches:
-        taken = batch if left is None else batch.slice(0, left)
-        yield taken
-        count(taken.num_rows)
+        part = batch if left is None else batch.slice(0, left)
+        yield part
+        count(part.num_rows)
         if left is not None:
-            left -= taken.num_rows
+            left -= part.num_rows
             if not left:
                 return
 

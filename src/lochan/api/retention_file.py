@@ -98,12 +98,12 @@ class _Rules:
             never=self._value(found, "never", _yes_or_no, False),
         )
 
-    def _section(self, node: Any, what: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    def _section(self, node: Any, what: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
         if not isinstance(node, dict):
             raise Invalid(f"{self._file}: {what} has names and values, and {node!r} has none")
         for name in node:
-            if name not in known:
-                raise Invalid(f"{self._file}: there is no {name!r} in {what}{did_you_mean(name, known)}")
+            if name not in allowed:
+                raise Invalid(f"{self._file}: there is no {name!r} in {what}{did_you_mean(name, allowed)}")
         return node
 
     def _list_of(self, top: Mapping[str, Any], name: str) -> list[Any]:

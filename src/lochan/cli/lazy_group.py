@@ -87,10 +87,10 @@ class LazyGroup(click.Group):
         return command
 
 
-def _suggest(verb: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # only a mistake pays for it
+def _suggest(verb: str, verbs: list[str]) -> str:
+    from difflib import get_close_matches  # imported only after a mistake
 
-    near = get_close_matches(verb, known, n=1)
+    near = get_close_matches(verb, verbs, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -62,8 +62,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         `https://`. `user` is the author of commits. Raises TypeError for an unknown option."""
         unknown = set(rest) - _OPTIONS_OF_FSSPEC
         if unknown:
-            known = "lake, options, access_key, secret_key, user"
-            raise TypeError(f"lochan:// has no storage option {', '.join(sorted(unknown))}: it has {known}")
+            options_text = "lake, options, access_key, secret_key, user"
+            raise TypeError(f"lochan:// has no storage option {', '.join(sorted(unknown))}: it has {options_text}")
         super().__init__(**rest)
         self._place = None if lake is None else fspath(lake)
         self._options = options

@@ -210,10 +210,10 @@ class ConnectionGuard:
     def look(self) -> None:
         """Examines all connections once, and closes those that may not stay."""
         self._now = self._clock.boot()
-        known = list(self._clients)
+        clients = list(self._clients)
         self._find()
         here = {each.client for each in self._connections.values()}
-        for client in known:
+        for client in clients:
             if client not in here and not self._clients[client].active:
                 del self._clients[client]
         by_address: dict[str, list[_Connection]] = defaultdict(list)
@@ -238,14 +238,14 @@ class ConnectionGuard:
                 continue
             if not name.startswith("socket:"):
                 continue
-            known = self._connections.get(name)
-            if known is None and name not in self._others:
-                known = self._examine(int(number))
-            if known is None:
+            connection = self._connections.get(name)
+            if connection is None and name not in self._others:
+                connection = self._examine(int(number))
+            if connection is None:
                 others.add(name)
             else:
-                known.number = int(number)
-                connections[name] = known
+                connection.number = int(number)
+                connections[name] = connection
         self._connections, self._others = connections, others
 
     def _examine(self, number: int) -> _Connection | None:

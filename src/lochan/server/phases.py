@@ -39,5 +39,5 @@ class PhaseTimes:
         sums[3] += lists
 
     def take(self) -> dict[str, list[float]]:
-        taken, self._seconds = self._seconds, {}
-        return taken
+        sums, self._seconds = self._seconds, {}
+        return sums

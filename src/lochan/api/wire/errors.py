@@ -118,9 +118,9 @@ def _class_of(body: ErrorBody, status: int) -> type[LochanError]:
     if body.error in _ELSEWHERE:
         found: type[LochanError] = getattr(import_module(_ELSEWHERE[body.error]), body.error)
         return found
-    known = getattr(errors, body.error, None)
-    if isinstance(known, type) and issubclass(known, LochanError):
-        return known
+    kind = getattr(errors, body.error, None)
+    if isinstance(kind, type) and issubclass(kind, LochanError):
+        return kind
     return _BY_STATUS.get(status, lambda: errors.LochanError)()
 
 

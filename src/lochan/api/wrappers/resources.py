@@ -195,8 +195,8 @@ class CallResources:
         """Returns the rights for deleted repositories, which may be given by their ids, by the names that they had. No
         name stands for all of them."""
         wanted = [names] if isinstance(names, str) else list(names)
-        known = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
-        called = [known.get(name, name) for name in wanted] or [""]
+        names_by_id = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
+        called = [names_by_id.get(name, name) for name in wanted] or [""]
         return [Right(action, resources.repository(name), not name) for name in called]
 
     async def owner(self, action: str, key_id: str) -> list[Right]:

@@ -172,8 +172,8 @@ def senseless_number(error: ArithmeticError) -> HttpError:
 async def _failure_answer(error: Exception) -> Response:
     if isinstance(error, ArithmeticError):
         error = senseless_number(error)
-    known = isinstance(error, LochanError | HttpError)
-    return await error_answer(error if known else HttpError(500, FAILED))  # type: ignore[arg-type]
+    has_answer = isinstance(error, LochanError | HttpError)
+    return await error_answer(error if has_answer else HttpError(500, FAILED))  # type: ignore[arg-type]
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -113,16 +113,16 @@ def _parse_named(argument: Argument, value: str) -> Any:
 
 
 def _query(call: WireCall, request: Request) -> dict[str, Any]:
-    known = {name: each for name, each in call.arguments.items() if each.place is ArgumentPlace.QUERY}
+    parameters = {name: each for name, each in call.arguments.items() if each.place is ArgumentPlace.QUERY}
     given: dict[str, Any] = {}
     for name in request.query_params.keys():  # noqa: SIM118 - a multi-dict
         if name in call.query_names:
             continue
-        if name not in known:
-            allowed = f"; it takes {', '.join(known)}" if known else ""
+        if name not in parameters:
+            allowed = f"; it takes {', '.join(parameters)}" if parameters else ""
             raise HttpError(400, f"in the query string: there is no parameter {name[:50]!r}{allowed}")
-        given[name] = _parse_values(known[name], request.query_params.getlist(name))
-    missing = [name for name, each in known.items() if each.required and name not in given]
+        given[name] = _parse_values(parameters[name], request.query_params.getlist(name))
+    missing = [name for name, each in parameters.items() if each.required and name not in given]
     if missing:
         raise HttpError(400, f"in the query string: {missing[0]!r} is missing")
     return given

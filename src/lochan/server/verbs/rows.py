@@ -63,9 +63,9 @@ class _QueryAnswer(QueryResponse):
         return head
 
     def _failed(self, error: BaseException) -> Response:
-        known = isinstance(error, LochanError)
-        body = simple_error_body(error) if known else {"message": FAILED}  # type: ignore[arg-type]
-        status = status_of(error) if known else 500  # type: ignore[arg-type]
+        is_ours = isinstance(error, LochanError)
+        body = simple_error_body(error) if is_ours else {"message": FAILED}  # type: ignore[arg-type]
+        status = status_of(error) if is_ours else 500  # type: ignore[arg-type]
         return Response(msgspec.json.encode(body), status, {ID: self._run.id}, JSON)
 
 

@@ -41,10 +41,10 @@ class TaskProgress:
         if isinstance(progress, int):
             self.done += progress
             return
-        known = {each.name for each in self.stages}
+        begun = {each.name for each in self.stages}
         self.stages = [TaskStage(each.name, each.done, each.total) for each in progress]
         for each in self.stages:
-            if each.name not in known:
+            if each.name not in begun:
                 self.note(each.name)
 
     def note(self, text: str) -> None:
