@@ -401,7 +401,7 @@ async def open_lake(
     except NotFound:
         raise no_lake(at) from None
     except Transient as error:
-        raise _unreachable(error) from error
+        raise _unreachable_error(error) from error
 
 
 async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
@@ -455,7 +455,7 @@ async def reach(store: Store) -> None:
     except NotFound:
         return
     except Transient as error:
-        raise _unreachable(error) from error
+        raise _unreachable_error(error) from error
     raise AlreadyExists(f"there is a lake at {store.url} already")
 
 
@@ -560,7 +560,7 @@ def patient(store: Store, found: LakeLocation) -> Store:
     return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
 
 
-def _unreachable(error: Transient) -> Transient:
+def _unreachable_error(error: Transient) -> Transient:
     return Transient(error.message, hint=error.hint or "is the store up? check its endpoint and the network")
 
 

@@ -154,7 +154,7 @@ class Checkout:
             plan = plan_pull(folder, state.files, _changes(folder, state, report), remote)
             check_folders(folder, sorted({each.path.rpartition("/")[0] for each in plan.write}))
             if plan.conflicts:
-                raise _in_the_way(
+                raise _conflict_error(
                     plan.conflicts, "nothing was pulled; move your files away, pull, and put back what is to stay"
                 )
             total = sum(each.size for each in plan.write)
@@ -217,7 +217,7 @@ class Checkout:
             if (now is None) != (theirs is None) or (now and theirs and now.md5 != theirs.checksum):
                 both.append(mine.path)
         if both:
-            raise _in_the_way(
+            raise _conflict_error(
                 both, "nothing was committed; move your files away, `lochan pull`, and put back what is to stay"
             )
 
@@ -358,23 +358,23 @@ async def _put(workspace: Workspace, folder: Path, change: FileChange, path: str
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:  # the file is gone, or a link by now
-        raise _written_meanwhile(file) from None
+        raise _changed_error(file) from None
     with os.fdopen(opened, "rb") as stream:
         before = os.fstat(opened)
         kind = guess_type(path)[0] or "application/octet-stream"
         made = await workspace.put(path, stream, content_type=kind, key=key)
     assert change.now is not None, "it is a file"
     if (made.size, made.checksum) != (change.now.size, change.now.md5):
-        raise _written_meanwhile(file)
+        raise _changed_error(file)
     return FileState(made.size, made.checksum, before.st_mtime_ns)
 
 
-def _written_meanwhile(file: Path) -> Conflict:
+def _changed_error(file: Path) -> Conflict:
     why = f"{file} was changed while it was committed, so nothing was committed"
     return Conflict(why, hint="commit again when the program that writes it has ended")
 
 
-def _in_the_way(paths: list[str], hint: str) -> PathsInTheWay:
+def _conflict_error(paths: list[str], hint: str) -> PathsInTheWay:
     more = f" and {len(paths) - _SHOWN_MAX} more" if len(paths) > _SHOWN_MAX else ""
     names = ", ".join(map(repr, paths[:_SHOWN_MAX]))
     return PathsInTheWay(f"changed here and on the branch: {names}{more}", hint=hint, paths=paths)

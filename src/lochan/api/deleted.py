@@ -135,11 +135,11 @@ def deleted_info(age: DeletedAge) -> DeletedInfo:
         kind=about.repository.kind,
         deleted=moment(about.deleted),
         deleted_by=about.deleted_by,
-        until=_until(age),
+        until=_restorable_until(age),
     )
 
 
-def _until(age: DeletedAge) -> datetime | None:
+def _restorable_until(age: DeletedAge) -> datetime | None:
     can_be_restored = age.about.repository.name and not age.about.list
     return moment(round(age.until * 1e6)) if can_be_restored else None
 
@@ -160,7 +160,7 @@ def _deleted_plan(age: DeletedAge, dead: DeadFiles, *, listed: bool = False) -> 
         name=age.about.repository.name,
         id=age.about.id,
         expired=expired,
-        until=None if expired else _until(age),
+        until=None if expired else _restorable_until(age),
         files=dead.head.files,
         bytes=dead.head.bytes,
         kinds=tuple(

@@ -62,7 +62,7 @@ class OpenRepositories:
         repository = self._open.get(found.id) if earlier else self.find(found)
         if repository is not None:
             return self._count_user(repository)
-        async with self._exclusively():
+        async with self._hold_opening():
             return self._count_user(self.find(found) or await self._lake.open_known(found))
 
     def _count_user(self, repository: OpenRepository) -> OpenRepository:
@@ -93,7 +93,7 @@ class OpenRepositories:
         self._open.clear()
 
     @asynccontextmanager
-    async def _exclusively(self) -> AsyncIterator[None]:
+    async def _hold_opening(self) -> AsyncIterator[None]:
         """Lets one task open a repository at a time. Without an event loop there is no other task."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None:

@@ -80,7 +80,7 @@ def _set_up(complete: Complete) -> Callable[[], None] | None:
     from lochan.connection import state_place
 
     readline.set_completer_delims(" \t\n|(),=<>!+*/[]{}\"'`")
-    readline.set_completer(_by_number(complete, readline.get_line_buffer, readline.get_begidx))
+    readline.set_completer(_numbered_completer(complete, readline.get_line_buffer, readline.get_begidx))
     readline.parse_and_bind("tab: complete")
     return _history(state_place() / "history")
 
@@ -109,7 +109,7 @@ def _history(file: Path) -> Callable[[], None]:
     return append
 
 
-def _by_number(
+def _numbered_completer(
     complete: Complete, line: Callable[[], str], begin: Callable[[], int]
 ) -> Callable[[str, int], str | None]:
     """Returns a function that returns the first, the second … suggestion for readline, and None after the last."""

@@ -46,7 +46,7 @@ class SharedPort:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._api(scope, receive, self._closing(send))
+            await self._api(scope, receive, self._close_before_end(send))
         elif scope["type"] == "http" and is_for_s3(scope, self._domains):
             self._gateway.open_once(asyncio.get_running_loop())
             protocol = _Protocol(receive, send)
@@ -55,7 +55,7 @@ class SharedPort:
         else:
             await self._api(scope, receive, send)
 
-    def _closing(self, send: Send) -> Send:
+    def _close_before_end(self, send: Send) -> Send:
         """Wraps `send` so that the gateway is closed before the end is reported: the loop may end as soon as it hears
         that all is closed."""
 

@@ -220,7 +220,7 @@ class VisiblePage:
         return msgspec.structs.replace(shown, next=None if page.next is None else last)
 
     async def _filter_page(self, page: ObjectPage) -> ObjectPage:
-        shown = self._each([each.path for each in page.objects])
+        shown = self._visible_flags([each.path for each in page.objects])
         objects = tuple(each for each, is_shown in zip(page.objects, shown, strict=True) if is_shown)
         prefixes = tuple([each for each in page.prefixes if await self._shows_folder(each)])
         return ObjectPage(objects=objects, prefixes=prefixes, next=page.next)
@@ -233,7 +233,7 @@ class VisiblePage:
         seen = 0
         while after is not None and seen < _FOLDER_MAX:
             page = await self._call.handle.list_page(prefix, after=after)
-            if any(self._each([each.path for each in page.objects])):
+            if any(self._visible_flags([each.path for each in page.objects])):
                 return True
             seen, after = seen + len(page.objects), page.next
         return after is not None
@@ -243,6 +243,6 @@ class VisiblePage:
         found: ObjectPage = await self._call.handle.list_page(**arguments, after=after)
         return found
 
-    def _each(self, paths: Sequence[str]) -> list[bool]:
+    def _visible_flags(self, paths: Sequence[str]) -> list[bool]:
         found: list[bool] = self._visible.each(pa.array(paths, pa.string())).to_pylist()
         return found

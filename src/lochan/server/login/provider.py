@@ -77,7 +77,7 @@ class OidcProvider:
         headers = {"accept": "application/json", "authorization": f"Bearer {access_token}"}
         found = await self._get(url, "what it knows of the user", headers)
         if found.get("sub") != subject:
-            raise _proves_nothing("it names another user than the provider's answer about the user")
+            raise _token_error("it names another user than the provider's answer about the user")
         return found
 
     async def _exchange(self, code: str, redirect_uri: str, verifier: str) -> Mapping[str, Any]:
@@ -115,13 +115,13 @@ class OidcProvider:
             claims = CodeIDToken(token.claims, token.header, options, params)
             claims.validate(now=self._clock.wall() // _MICROSECONDS, leeway=_LEEWAY_S)
         except (JoseError, ValueError, TypeError) as error:
-            raise _proves_nothing(str(error)) from None
+            raise _token_error(str(error)) from None
         assert isinstance(token, jwt.Token)
         audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
         if self.settings.client_id not in audience:
-            raise _proves_nothing("it was made for another client")
+            raise _token_error("it was made for another client")
         if not isinstance(claims["sub"], str) or not claims["sub"]:
-            raise _proves_nothing("it names nobody")
+            raise _token_error("it names nobody")
         return dict(claims)
 
     async def _decode(self, id_token: str) -> Any:
@@ -246,7 +246,7 @@ def _pairs_only(found: Mapping[str, Any]) -> Any:
     }
 
 
-def _proves_nothing(why: str) -> HttpError:
+def _token_error(why: str) -> HttpError:
     return HttpError(403, f"the identity provider's token proves nothing: {_one_line(why)}")
 
 
