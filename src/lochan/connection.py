@@ -113,7 +113,7 @@ class LakeAddress:
 
     config: Config = field(repr=False)
     location: LakeLocation
-    options: Mapping[str, str] | None = field(repr=False)  # of its store; None for those that are configured
+    options: Mapping[str, str] | None = field(repr=False)  # options of its store; None for those that are configured
     journal_url: str = field(repr=False)  # of a database that holds its journal; empty for the one that is configured
     client: str
     author: str = ""

@@ -24,13 +24,13 @@ class AffectedRef(Result, frozen=True, kw_only=True):
     objects: int
     bytes: int
     due: int  # objects that are old enough for the rule now
-    without_path: int  # objects that the rule or policy does not match, since their files do not carry the path
+    without_path: int  # objects that the rule or policy does not match, because their files do not carry the path
     outside: int  # objects whose bytes are outside the lake; the rule or policy does not match them either
 
 
 class BucketRules(Result, frozen=True, kw_only=True):
-    document: dict[str, Any]  # as the store takes it
-    xml: str  # the same, of lifecycle rules
+    document: dict[str, Any]  # in the form that the store takes
+    xml: str  # lifecycle rules in XML
     affected: tuple[AffectedRef, ...]
     warnings: tuple[str, ...]
 

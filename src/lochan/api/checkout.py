@@ -40,7 +40,7 @@ Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of
 
 
 class CheckoutChange(Result, frozen=True, kw_only=True):
-    path: str  # in the folder
+    path: str  # the path in the folder
     kind: str  # added, removed, changed
     size: int
 
@@ -50,7 +50,7 @@ class CheckoutStatus(Result, frozen=True, kw_only=True):
     repository: str
     ref: str
     prefix: str
-    commit: str  # that the files are of
+    commit: str  # the commit of the files
     behind: bool  # whether the ref names another commit by now
     interrupted: bool  # whether a pull has not come to its end
     changes: tuple[CheckoutChange, ...]
@@ -59,7 +59,7 @@ class CheckoutStatus(Result, frozen=True, kw_only=True):
 class PullResult(Result, frozen=True, kw_only=True):
     folder: str
     commit: str
-    written: int  # files
+    written: int  # the number of files
     removed: int
     bytes: int
 

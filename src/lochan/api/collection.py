@@ -52,7 +52,7 @@ class KindOfFiles(Result, frozen=True, kw_only=True):
 
 class DeadReason(Result, frozen=True, kw_only=True):
     why: str  # expired, uncommitted, workspace, metadata
-    means: str  # in words
+    means: str  # the reason in words
     files: int
     bytes: int
 
@@ -65,9 +65,9 @@ class DeadPrefix(Result, frozen=True, kw_only=True):
 
 class PlanResult(Result, frozen=True, kw_only=True):
     plan: int  # its number in the journal; 0 for a preview
-    files: int  # that nothing names
+    files: int  # files that nothing names
     bytes: int
-    all_files: int  # that the repository has
+    all_files: int  # all files of the repository
     all_bytes: int
     kinds: tuple[KindOfFiles, ...]
     reasons: tuple[DeadReason, ...] = ()  # the largest first
@@ -84,7 +84,7 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     plan: int  # the newest one; 0 if there was none
     running: int  # the one that is neither swept nor abandoned; 0 if there is none
     swept: SweepResult | None  # what the newest plan's sweep deleted
-    longest_days: float  # from a deletion to the bytes being gone, if `run` is called regularly
+    longest_days: float  # the time from a deletion to the bytes being gone, if `run` is called regularly
     plan_appends: int = 2  # records by which a plan lands, however many others write, because it never tries again
 
 

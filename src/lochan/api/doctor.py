@@ -37,15 +37,15 @@ class DoctorCheck(msgspec.Struct, frozen=True):
     status: str  # ok, warn, fail
     found: str
     advice: str = ""
-    kind: str = ""  # of the error, if it failed
+    kind: str = ""  # the kind of the error, if it failed
 
 
 class DoctorTarget(NamedTuple):
-    version: str  # of Lochan
-    env: Mapping[str, str]  # which names the Java that Spark starts
-    needed: frozenset[str]  # of java, pyspark and the optional libraries, those that the configuration requires
+    version: str  # the version of Lochan
+    env: Mapping[str, str]  # names the Java that Spark starts
+    needed: frozenset[str]  # what the configuration requires of java, pyspark and the optional libraries
     cache: Path
-    folder: Path | None  # of the lake, if it is on a disk of this machine
+    folder: Path | None  # the lake's folder, if it is on a disk of this machine
     open_store: Callable[[], AbstractAsyncContextManager[Store]]
     open_lake: Callable[[], AbstractAsyncContextManager[Lake]]
     no_lake: NotFound  # what opening the lake raises if there is none

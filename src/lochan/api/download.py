@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 _WIDTH = 8  # files at a time
-_REPORTED_MAX = 20  # of the objects that are left out, those that are reported by name
+_REPORTED_MAX = 20  # how many of the objects that are left out are reported by name
 # The disk's errors for a name that it cannot have, or not beside an existing one.
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EINVAL}
 _PART = ".lochan-part"  # how the name of a file begins that is not complete yet

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 Progress = Callable[[int], None]  # called with bytes as they are written
-_SPANS = 256  # of one export; each is a part of the manifest
+_SPANS = 256  # how many spans an export has; each is a part of the manifest
 
 
 class ExportResult(Result, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class ExportResult(Result, frozen=True, kw_only=True):
     bytes: int
     present: int  # files that existed already, from an export that was interrupted
     removed: int  # paths that were removed since the earlier commit
-    deleted: int  # of these, the files that were deleted at the destination
+    deleted: int  # how many of these files were deleted at the destination
 
 
 class ExportRequest(NamedTuple):

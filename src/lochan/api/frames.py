@@ -55,7 +55,7 @@ class RowOptions:
     partition_by: Sequence[str] = ()  # of files: columns that name folders, `year=2026/`
     dynamic: bool = False  # an overwrite replaces only the partitions that rows are written to
     merge_schema: bool = True  # of files: the table may get new columns
-    schema: StructType | None = None  # of the rows
+    schema: StructType | None = None  # the schema of the rows
 
     def check(self, mode: str) -> None:
         """Raises Invalid for options that do not fit the mode."""

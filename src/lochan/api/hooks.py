@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class HookInfo(Result, frozen=True, kw_only=True):
     file: str
-    name: str  # of the file
+    name: str  # the file's name
     id: str
     kind: str  # query, webhook, python
     events: tuple[str, ...]
@@ -45,7 +45,7 @@ class HookRunInfo(Result, frozen=True, kw_only=True):
     id: str
     event: str
     state: str  # passed, failed
-    branch: str  # or the tag
+    branch: str  # the branch, or the tag
     commit: str
     base: str
     hooks_commit: str  # the commit that the hook files were read from

@@ -29,7 +29,7 @@ Progress = Callable[[int], None]  # called with the number of further files that
 
 
 class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    url: str  # of a folder or a prefix: s3://, gs://, az://, file://
+    url: str  # the URL of a folder or a prefix: s3://, gs://, az://, file://
     prefix: str = ""  # what the paths of its objects begin with
     inventory: str = ""  # the URL of an S3 Inventory's manifest.json, or of a plain list: read instead of listing
     verify: bool = False  # asks the store for every file of the inventory, and otherwise for some of them
@@ -52,7 +52,7 @@ class ImportResult(Result, frozen=True, kw_only=True):
 class ImportChange(Result, frozen=True, kw_only=True):
     path: str
     kind: str  # added, removed, changed
-    before: int | None  # sizes
+    before: int | None  # the sizes
     after: int | None
 
 
@@ -162,7 +162,7 @@ class _ListedOnSpark(NamedTuple):
         return plan._replace(closes=self.closes, ranges=self.ranges)
 
 
-_CORES = 16  # of a cluster of unknown size
+_CORES = 16  # the number of cores of a cluster of unknown size
 
 
 async def land(

@@ -36,7 +36,7 @@ class JobInfo(Result, frozen=True, kw_only=True):
     done: int  # tasks
     total: int
     rows: int | None
-    executor_bytes: int | None  # that tasks have put to the store
+    executor_bytes: int | None  # bytes that tasks have put to the store
     driver_bytes: int | None
     started: datetime
     heard: datetime

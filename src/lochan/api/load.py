@@ -50,14 +50,14 @@ BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # calle
 
 class LoadRequest(NamedTuple):
     pool: str
-    branch: str  # empty: the default branch, or main of a new pool
+    branch: str  # empty for the default branch, or main of a new pool
     sources: Sequence[LoadSource]
     options: LoadOptions
     message: CommitMessage
     actor: Actor
     engine: EngineOptions
-    progress: BytesProgress | None = None  # while DuckDB loads
-    stages: Listener | None = None  # while Spark does
+    progress: BytesProgress | None = None  # called while DuckDB loads
+    stages: Listener | None = None  # called while Spark loads
 
     @property
     def reading(self) -> LoaderOptions:
@@ -71,7 +71,7 @@ class LoadRequest(NamedTuple):
 
 class LoadDone(NamedTuple):
     loaded: LoadCommit
-    note: str = ""  # that the pool was created, and how it is sorted
+    note: str = ""  # says that the pool was created, and how it is sorted
 
 
 class _NewPool(NamedTuple):
@@ -254,7 +254,7 @@ async def no_pool(name: str, first: Input, options: LoadOptions) -> NotFound:
 
 class SuggestedPool(NamedTuple):
     keys: tuple[str, ...]
-    note: str  # for the user
+    note: str  # a message for the user
 
 
 async def suggested_pool(name: str, first: Input, options: LoadOptions) -> SuggestedPool:

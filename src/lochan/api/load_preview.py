@@ -21,7 +21,7 @@ class LoadPreview(Result, frozen=True, kw_only=True):
     format: str  # a value of `lochan load -i`
     packing: str  # gzip, zstd; empty if it is not packed
     key: str  # a value of `lochan create --key`, such as `ts:time`; empty if no field suits
-    fields: tuple[str, ...]  # of these rows, as paths with dots
+    fields: tuple[str, ...]  # the fields of these rows, as paths with dots
     rows: tuple[Any, ...]
 
 

@@ -17,7 +17,7 @@ Progress = Callable[[int], None]  # called with the number of further commits th
 
 
 class LakefsSource(msgspec.Struct, frozen=True):
-    url: str  # of the server: https://lakefs.example.org
+    url: str  # the URL of the server: https://lakefs.example.org
     access_key: str
     secret_key: str
 
@@ -29,7 +29,7 @@ class MigrationResult(Result, frozen=True, kw_only=True):
     repository: str
     branches: int
     tags: int
-    commits: int  # that are new here
+    commits: int  # commits that are new here
     linked: int  # objects whose bytes stay where they are
     copied: int
     bytes_copied: int

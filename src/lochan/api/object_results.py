@@ -71,8 +71,8 @@ def object_checksums(entry: Entry) -> Mapping[str, str]:
 class Address(Result, frozen=True, kw_only=True):
     """An address where a client may put the bytes of an object directly."""
 
-    token: str  # for `link_address`, once
-    address: str  # in the lake
+    token: str  # an argument of `link_address`, which takes it once
+    address: str  # an address in the lake
     url: str  # where the bytes are to be put
     expires: datetime
     presigned: str = ""  # a URL that takes the bytes by PUT without keys of the store; empty if there is none

@@ -88,11 +88,11 @@ class PullCheck(Result, frozen=True, kw_only=True):
 
 
 class PullRequestInfo(PullRequestSummary, frozen=True, kw_only=True):
-    head: str  # of the source; of a merged request, what was merged; empty if the source is gone
+    head: str  # the head of the source, or what was merged of a merged request; empty if the source is gone
     reviewers: tuple[str, ...]  # users who were requested to review it
     reviews: tuple[PullReview, ...]
     checks: tuple[PullCheck, ...]
-    threads: int  # that are not resolved
+    threads: int  # the number of threads that are not resolved
     ended_by: str
     unmet: tuple[str, ...]  # why it cannot be merged yet; conflicts are found by `conflicts`
 
@@ -106,7 +106,7 @@ class PullComment(Result, frozen=True, kw_only=True):
     conflict: bool  # it is about the conflict at that path
     thread: str  # the comment that it answers; empty if it begins a thread
     edited: datetime | None
-    resolved_by: str  # of a comment that begins a thread; empty if it is not resolved
+    resolved_by: str  # the user who resolved the thread that this comment begins; empty if it is not resolved
 
     @classmethod
     def of(cls, found: CommentState, texts: Mapping[TextPlace, str]) -> PullComment:

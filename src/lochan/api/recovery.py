@@ -43,7 +43,7 @@ class FindingInfo(Result, frozen=True, kw_only=True):
 
 class FsckResult(Result, frozen=True, kw_only=True):
     repositories: int
-    events: int  # of their journals
+    events: int  # the number of events of their journals
     files: int
     bytes: int
     damaged: int  # findings
@@ -89,7 +89,7 @@ class ScrubResult(Result, frozen=True, kw_only=True):
     bytes: int
     complete: bool  # whether the round is complete
     rounds: int
-    damaged: tuple[FindingInfo, ...]  # of the round so far
+    damaged: tuple[FindingInfo, ...]  # what the round has found so far
 
 
 class BackupResult(Result, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class BackupResult(Result, frozen=True, kw_only=True):
     files: int  # copied
     bytes: int
     kept: int  # files that were there already
-    records: int  # of journals
+    records: int  # the number of records of journals
     ended: datetime
     lost: tuple[str, ...]  # files that the lake itself has lost
 

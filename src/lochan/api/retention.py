@@ -51,12 +51,12 @@ class LiveRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     pattern: str
     name: str = ""  # empty: the text of the rule is its name
-    prefix: str = ""  # of paths, such as tmp/
-    low: str = ""  # of a pool's key, with both ends inside
+    prefix: str = ""  # the beginning of paths, such as tmp/
+    low: str = ""  # an end of a span of a pool's key; both ends are inside
     high: str = ""
     unwritten_days: float = 0
     unread_days: float = 0
-    older_days: float = 0  # of a pool whose key is a time
+    older_days: float = 0  # for a pool whose key is a time
     never: bool = False
 
     @property
@@ -83,7 +83,7 @@ class RetentionInfo(Result, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ExpireResult(Result, frozen=True, kw_only=True):
     commits: tuple[str, ...]
     branches: tuple[str, ...]  # deleted ones, which can no longer be restored
-    tokens: int  # for addresses that can no longer be written to
+    tokens: int  # address tokens that can no longer be used
     uploads: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
     stashes: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class RuleDrop(Result, frozen=True, kw_only=True):
     rule: str
     objects: int
     bytes: int
-    rows: int  # of a pool
+    rows: int  # rows of a pool
     held: int  # objects that stay because a held branch has their paths
     staged: int  # objects that stay because they have staged changes
     examples: tuple[str, ...]  # paths of some objects that are dropped

@@ -161,9 +161,9 @@ class Session:
         self._load_groups: list[LoadGroups] = []  # at most one, made by the first small load; copies share it
         self._notes: list[ReadNotes] = []  # at most one, made by the first read; copies of this session share it
         self.is_served = False  # whether a server has authenticated who acts
-        self.memory_bytes_max: int | None = None  # of rows, for each request of a user of a server
+        self.memory_bytes_max: int | None = None  # the most memory of each request of a user of a server
         self.upkeep: Upkeep | None = None  # merges small objects as they arrive; None leaves them
-        self.credentials: Credentials = ("", ())  # of the user: a key's id, and the limits of a session
+        self.credentials: Credentials = ("", ())  # the user's: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
         """Returns the actor, under an idempotency key; `request` distinguishes this request from others."""

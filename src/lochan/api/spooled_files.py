@@ -26,7 +26,7 @@ _PIECE_BYTES = 1 << 20
 class SpooledFile(NamedTuple):
     """A file of rows on this machine's disk, as long as it is needed. It is a source of `load_files`."""
 
-    name: str  # as given by the user
+    name: str  # the name that the user has given
     path: Path
     size: int
     place: None = None  # it lies in no store
@@ -39,7 +39,7 @@ class SpooledFile(NamedTuple):
 
 class SpooledFiles(NamedTuple):
     files: Sequence[SpooledFile]
-    sha256: str  # of the whole body, in hex; a request's idempotency key is compared by it (J8)
+    sha256: str  # the hash of the whole body, in hex; a request's idempotency key is compared by it (J8)
 
 
 @asynccontextmanager

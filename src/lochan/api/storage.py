@@ -20,20 +20,20 @@ BELOW = 0.5  # the share of live bytes in a file below which it is rewritten
 
 
 class DedupeResult(Result, frozen=True, kw_only=True):
-    blocks: int  # of the whole repository
+    blocks: int  # all blocks of the repository
     bytes: int
     duplicates: int  # blocks whose bytes another block has too
     duplicate_bytes: int
-    freed_bytes: int  # of these, the bytes that the next garbage collection frees
-    packed_bytes: int  # of these, those in files with other live bytes, which are freed when the files are rewritten
+    freed_bytes: int  # the part of these bytes that the next garbage collection frees
+    packed_bytes: int  # the part of these bytes in files with other live bytes, freed when the files are rewritten
     damaged: tuple[str, ...]  # addresses of damaged blocks; nothing was aliased to them
 
 
 class RepackResult(Result, frozen=True, kw_only=True):
     files: int
-    bytes: int  # of these files
+    bytes: int  # the size of these files
     copied_bytes: int  # the live bytes in them
-    freed_bytes: int  # by the next garbage collection
+    freed_bytes: int  # freed by the next garbage collection
     left: int  # files that are as empty, and cannot be rewritten
     damaged: tuple[str, ...]  # addresses of files that were left, because a block in them is damaged
 
@@ -44,7 +44,7 @@ class LeftObject(Result, frozen=True, kw_only=True):
 
 
 class CoalesceResult(Result, frozen=True, kw_only=True):
-    objects: int  # that are one file each now
+    objects: int  # the number of objects that are one file each now
     bytes: int
     left: tuple[LeftObject, ...]  # objects that stay as they are
 

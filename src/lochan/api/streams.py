@@ -60,11 +60,11 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     every_s: float = 10.0  # the least time from one commit to the next
     once: bool = False  # reads all that is available, and ends
     on_error: str = "fail"  # what happens to input that is no row: fail, skip, or keep it as a row of its own
-    message: str = ""  # of each commit
+    message: str = ""  # the message of each commit
     metadata: Mapping[str, str] = {}
-    memory_bytes: int = _MEMORY_BYTES  # of one task
+    memory_bytes: int = _MEMORY_BYTES  # the memory of one task
     compact: str | bool = "driver"  # where small data objects are merged behind the stream: driver, spark or none
-    size_bytes: int = 0  # of objects that are merged; 0 for the pool's own
+    size_bytes: int = 0  # the size of objects that are merged; 0 for the pool's own
     master: str | None = None  # where Spark runs; None for where it is configured
     checkpoint: str = ""  # where Spark keeps its position; empty for a folder of its own below the next one
     state_folder: str = ""  # where the user's programs keep their state

@@ -78,7 +78,7 @@ class EventChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     branches: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-    prefix: str = ""  # of a path that the event names
+    prefix: str = ""  # the beginning of a path that the event names
 
 
 ALL_EVENTS = EventChoice()

@@ -20,12 +20,12 @@ class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """When tasks run, and their limits; see the settings `upkeep.…`."""
 
     schedule: Mapping[str, str] = {}  # by task, such as 1h, 03:00 or off; a missing task runs at its standard times
-    policy: UpkeepPolicy | None = None  # of pools; None for the standard one
+    policy: UpkeepPolicy | None = None  # the policy of pools; None for the standard one
     upload_days: float = 7.0
     usage_days: float | None = None  # how long the usage log is kept; None: for ever
     grace_hours: float = 24.0
     scrub_rate: int = 50_000_000  # bytes in a second
-    scrub_minutes: float = 10.0  # for each repository
+    scrub_minutes: float = 10.0  # the time for each repository
     ingest_sources: str = ""  # such as `demo@main/logs/=s3://bucket/logs/`, with spaces between them
     memory_bytes: int = 512 << 20
     threads: int = 1

@@ -34,7 +34,7 @@ Progress = Callable[[int], None]  # called with the number of further bytes
 
 class UploadFile(NamedTuple):
     file: Path | BinaryIO
-    path: str  # in the repository
+    path: str  # the path in the repository
     size: int  # 0 for an open file, because it is unknown
 
 
@@ -156,7 +156,7 @@ class FileUpload:
         left = len(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
-            refs.branch(self._branch)  # before the bytes are sent
+            refs.branch(self._branch)  # raises NotFound before the bytes are sent
             entries = await self._write(batch, mint)
             left -= len(batch)
             by = without_key(self._actor) if left else self._actor  # the last append decides

@@ -23,7 +23,7 @@ from lochan.tree.trees import Trees
 from lochan.versioning.state.refs import Refs
 from lochan.warm import WarmLake, WarmLakes
 
-_FILES_MAX = 64  # of each kind, how many are opened after one command
+_FILES_MAX = 64  # how many files of each kind are opened after one command
 
 T = TypeVar("T")
 

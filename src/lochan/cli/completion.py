@@ -74,7 +74,7 @@ class Bash(_CompletionRequest, BashComplete):
     source_template: ClassVar[str] = _BASH
 
     def source(self) -> str:
-        return ShellComplete.source(self)  # without a process that asks bash for its version
+        return ShellComplete.source(self)  # this does not start a process that asks bash for its version
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]

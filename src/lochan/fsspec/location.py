@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Location(NamedTuple):
     repository: str = ""
     ref: str = ""
-    path: str = ""  # of an object, or of a folder without its slash
+    path: str = ""  # the path of an object, or of a folder without its slash
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ _CODES: tuple[tuple[type[LochanError], int], ...] = (
     (NotFound, errno.ENOENT),
     (Gone, errno.ENOENT),
     (AlreadyExists, errno.EEXIST),
-    (PreconditionFailed, errno.EEXIST),  # from writes that must not replace anything
+    (PreconditionFailed, errno.EEXIST),  # raised by writes that must not replace anything
     (Conflict, errno.EBUSY),
     (Refused, errno.EACCES),
     (Invalid, errno.EINVAL),

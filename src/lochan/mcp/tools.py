@@ -31,7 +31,7 @@ RunQuery = Callable[[Lake, str, int], Awaitable[list[Any]]]
 class AgentContext:
     """The user that the tools work for, and their lake."""
 
-    lake: Lake  # with the rights of the user
+    lake: Lake  # the lake, with the rights of the user
     user: str
     run_query: RunQuery
 

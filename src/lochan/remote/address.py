@@ -18,7 +18,7 @@ class RemoteAddress:
     """The address of a remote lake. It can be pickled, with its keys. The secret is not printed."""
 
     url: str
-    version: str  # of this lochan; a server of another version is refused
+    version: str  # the version of this lochan; a server of another version is refused
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
     author: str = ""

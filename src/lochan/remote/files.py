@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WIDTH = 8  # files at a time
 _ARCHIVES = 2  # archives at a time
 _SMALL_BYTES = 1 << 20  # the most bytes of a file that is sent in an archive with others
-_BATCH, _BATCH_BYTES = 500, 64 << 20  # of one archive
+_BATCH, _BATCH_BYTES = 500, 64 << 20  # the most files and bytes of one archive
 
 
 class RemoteObjects:

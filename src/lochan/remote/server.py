@@ -27,7 +27,7 @@ from lochan.remote.signature import SpooledBody, must_sign, signed_headers
 from lochan.versioning.lineage import current
 
 TRIES = 4
-_PAUSE_S = 0.2  # before the second try; twice as long before each further one
+_PAUSE_S = 0.2  # the pause before the second try; it doubles before each further one
 _RETRY_STATUSES = (502, 503, 504)
 Body = bytes | Callable[[], AsyncIterator[bytes]] | None  # a function returns the body, which can be read again
 

@@ -161,7 +161,7 @@ class ConnectionGuard:
         self._idle_s = idle_s
         self._now = clock.boot()
         self._clients: dict[str, Client] = {}
-        self._connections: dict[str, _Connection] = {}  # by the name of the open file, which is its inode's
+        self._connections: dict[str, _Connection] = {}  # by the name of the open file, which contains its inode
         self._others: set[str] = set()  # sockets that are not connections of the listener
         self.requests = 0  # the number of requests under way
 

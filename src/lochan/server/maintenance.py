@@ -25,7 +25,7 @@ from lochan.ids import Ids
 if TYPE_CHECKING:
     from lochan.server.metrics import UpkeepMetrics
 
-_LATER = 0.1  # of the time between two runs, so that servers that were started together take turns
+_LATER = 0.1  # the share of the time between two runs by which servers that were started together differ
 _WAIT_S_MAX = 3_600.0  # how soon a setting of another server, or a run by hand, is noticed
 _TRIM_MEMORY_S = 5.0
 # M_TRIM_THRESHOLD is what may lie free at the end of each heap; with half of it a large GET took a sixth more.

@@ -117,7 +117,7 @@ def operation_times() -> dict[str, OperationTime]:
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     requests: dict[str, float] = defaultdict(float)
     phases: dict[str, dict[str, float]] = defaultdict(dict)
-    at_most: dict[str, dict[float, float]] = defaultdict(dict)  # by bound, how many requests took no longer
+    at_most: dict[str, dict[float, float]] = defaultdict(dict)  # how many requests took no longer than each bound
     for family in registry.collect():
         for sample in family.samples:
             if sample.name == "lochan_s3_requests_total":

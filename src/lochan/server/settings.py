@@ -30,10 +30,10 @@ class ClientLimits(NamedTuple):
     """The limits of clients in one process of the server."""
 
     connections: int = 4_096
-    anonymous: int = 1_024  # of these, those on which no request was authenticated yet
+    anonymous: int = 1_024  # the part of these on which no request was authenticated yet
     anonymous_per_address: int = 256
     requests: int = 1_024  # the most that are answered at once
-    authentication_s: float = 15.0  # for the head of a request, and for a form up to its signature
+    authentication_s: float = 15.0  # the time for the head of a request, and for a form up to its signature
     body_bytes_per_s: float = 1_000.0  # the least, on average
 
 
@@ -41,20 +41,20 @@ class QuerySettings(NamedTuple):
     at_once: int = 4  # each runs on a thread of its own, with a lake of its own
     waiting: int = 16  # how many wait for one of these to end; more are refused
     memory_bytes: int = 1 << 30  # the most that one may use, and what it gets unless it requests less
-    seconds: float = 3_600.0  # the same for its time
+    seconds: float = 3_600.0  # the most time that one may take
     spark: SparkPlace = STANDARD
     warm: bool = False  # whether Spark is started with the server, and not by the first query that needs it
-    at_once_per_user: int = 3  # of those that run; others of the same user wait, and let those of other users pass
-    waiting_per_user: int = 8  # of those that wait
+    at_once_per_user: int = 3  # how many of one user run; others of this user wait, and let those of other users pass
+    waiting_per_user: int = 8  # how many of one user wait
     spill_bytes: int = 10 << 30  # the most that one may put on the disk
 
 
 class DeliverySettings(NamedTuple):
     """How events are sent to subscriptions."""
 
-    attempts: int = 14  # before they are given up
+    attempts: int = 14  # how many attempts are made before events are given up
     retry_s: float = 1.0  # the first pause; each one after it is twice as long
-    pause_s: float = 3_600.0  # the longest
+    pause_s: float = 3_600.0  # the longest pause
     timeout_s: float = 10.0
     turn_s: float = 15.0  # how long other servers wait for a server that has stopped
 
@@ -103,4 +103,4 @@ class Listener(NamedTuple):
     limits: ClientLimits = ClientLimits()
     proxies: tuple[str, ...] = ()  # addresses and networks whose X-Forwarded-For is believed
     oidc: OidcSettings | None = None  # None: nobody signs in this way
-    setup_hash: bytes = b""  # of the token that makes the first administrator; empty: nobody can be made
+    setup_hash: bytes = b""  # the hash of the token that makes the first administrator; empty: nobody can be made

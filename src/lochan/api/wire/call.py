@@ -55,7 +55,7 @@ class Shape(StrEnum):
     OPENED = "opened"  # an object that was opened: its details, as JSON
     BYTES = "bytes"
     TABLE = "table"  # an Arrow stream
-    ROWS = "rows"  # of a query: an Arrow stream
+    ROWS = "rows"  # the rows of a query: an Arrow stream
     ROW_DIFF = "row diff"  # counts and rows in one Arrow stream
 
 

@@ -15,7 +15,7 @@ from lochan.api.object_results import Conflict, conflicts_of, has_conflicts
 from lochan.config.settings import near_names
 from lochan.errors import LochanError, NotFound, PathsInTheWay, RulesUnmet
 
-CONFLICTS_MAX = 1_000  # in an answer; the error's count includes them all
+CONFLICTS_MAX = 1_000  # the most in an answer; the error's count includes them all
 _ELSEWHERE = {
     "Cancelled": "lochan.engines.duckdb.limits",
     "ConditionFailed": "lochan.api.conditions",

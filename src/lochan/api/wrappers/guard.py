@@ -62,7 +62,7 @@ class RightsGuard:
             yield _Filter(self, call, about).passed
         except NotFound as error:
             if await self._is_hidden(call):
-                return  # as if it existed, and had nothing that they may see
+                return  # answers as if it existed, and had nothing that they may see
             if error.among is not None and not (await self.rights()).allow_everything():
                 error.among = None  # similar names might be hidden from the user
             raise

@@ -148,7 +148,7 @@ class Caller(NamedTuple):
     arrived: float  # when the request came, by the boot clock (A1)
     author: str = ""  # the person that they claim to act for, which is not checked
     key: str = ""  # the id of the access key that they used
-    limits: tuple[tuple[str, ...], ...] = ()  # of their session
+    limits: tuple[tuple[str, ...], ...] = ()  # the limits of their session
 
     @property
     def requester(self) -> Requester:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lochan.api.object_results import ObjectPage
     from lochan.api.ref import Ref
 
-_TABLE_ROWS = 1 << 16  # of a long list, read at once
+_TABLE_ROWS = 1 << 16  # how many rows of a long list are read at once
 _COLUMNS = ("size", "mtime", "path")
 _CELLS = {"size": size_cell}
 

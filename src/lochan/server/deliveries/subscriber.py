@@ -47,9 +47,9 @@ _log = logging.getLogger("lochan.server")
 class LakeView(NamedTuple):
     """The result of one look at the lake."""
 
-    journals: dict[str, Journal]  # those that any subscription is about
+    journals: dict[str, Journal]  # the journals that any subscription is about
     heads: dict[str, int]
-    names: dict[str, str]  # of repositories, by their ids
+    names: dict[str, str]  # the names of repositories, by their ids
 
 
 class Subscriber:

@@ -38,7 +38,7 @@ class DirectoryFailure(Exception):
 
 class DirectoryEntry(NamedTuple):
     dn: str
-    attributes: Mapping[str, Sequence[bytes]]  # by names in any spelling
+    attributes: Mapping[str, Sequence[bytes]]  # values by name, in any spelling
 
 
 class VerifiedTls(Tls):

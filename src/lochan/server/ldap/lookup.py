@@ -13,9 +13,9 @@ from lochan.server.ldap.settings import DirectorySettings
 
 _NAME_LENGTH_MAX = 256
 _PASSWORD_LENGTH_MAX = 1_024
-_GROUPS_MAX = 1_000  # of one user; a directory with more is likely to be misunderstood
+_GROUPS_MAX = 1_000  # the most groups of one user; a directory with more is likely to be misunderstood
 _AT_ONCE = 40  # entries whose groups one search returns
-_BINARY_ID = "objectguid"  # of Active Directory: 16 bytes, the first three numbers with the lowest byte first
+_BINARY_ID = "objectguid"  # the id of Active Directory: 16 bytes, the first three numbers with the lowest byte first
 
 
 def find_identity(

@@ -15,7 +15,7 @@ from lochan.api.wire.call import EMPTY_NAME, KEY_HEADER, OPTIONS, Argument, Argu
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.json_body import parse_body
 
-_NUMBER_MAX = 1e12  # of days, hours and seconds: larger ones overflow in microseconds
+_NUMBER_MAX = 1e12  # the most days, hours or seconds; more would overflow in microseconds
 BYTES_ARGUMENT = object()  # takes the place of an argument that is the body
 
 

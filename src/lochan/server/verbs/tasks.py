@@ -21,7 +21,7 @@ from lochan.server.api.errors import HttpError
 from lochan.server.verbs.task_progress import TaskLine, TaskProgress, TaskStage
 
 _KEPT = 1_000  # how many tasks that have ended are kept
-_RUNNING_MAX = 100  # of one user
+_RUNNING_MAX = 100  # how many tasks of one user run at once
 
 
 class TaskInfo(msgspec.Struct, omit_defaults=True):
@@ -30,10 +30,10 @@ class TaskInfo(msgspec.Struct, omit_defaults=True):
     state: str  # running, done, failed, cancelled
     started: int  # Unix seconds
     ended: int | None = None
-    status: int | None = None  # of the answer that the request would have got
+    status: int | None = None  # the status that the answer of the request would have had
     answer: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     done: int = 0  # files or bytes, for verbs that count them
-    stages: list[TaskStage] = []  # for verbs that have stages
+    stages: list[TaskStage] = []  # the stages of verbs that have some
     log: list[TaskLine] = []  # its last lines
 
 
