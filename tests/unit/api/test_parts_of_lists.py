@@ -1,4 +1,4 @@
-"""Lists of names, of which some are wanted: by their beginning, by a text in them, and part by part."""
+"""Lists of what there is, of which some are wanted: by their beginning, by a text in them, and part by part."""
 
 from __future__ import annotations
 
@@ -51,3 +51,18 @@ def test_every_list_of_names_can_be_searched(tmp_path: Path) -> None:
             lake.access.create_group(f"{name}s")
         assert [each.name for each in lake.access.users(contains="ANN")] == ["ann", "joanna"]
         assert [each.name for each in lake.access.groups(contains="ann", after="anns")] == ["joannas"]
+
+
+def test_differences_go_on_behind_a_path(tmp_path: Path) -> None:
+    assert command("init", str(tmp_path / "lake")).exit_code == 0
+    with lochan.connect(tmp_path / "lake") as lake:
+        shop = lake.create_repository("shop")
+        main, dev = shop.branch("main"), shop.create_branch("dev")
+        for name in ("a/1", "a/2", "a/3", "b/1"):
+            dev.put(name, name)
+        dev.commit("four")
+        whole = [each.path for each in main.diff(dev)]
+        parts = [next(iter(main.diff(dev, after=after))).path for after in ("", *whole[:-1])]
+        assert parts == whole == ["a/1", "a/2", "a/3", "b/1"]
+        assert [each.path for each in main.diff(dev, prefix="a/", after="a/1")] == ["a/2", "a/3"]
+        assert list(main.diff(dev, after="b/1", three_dot=True)) == []
