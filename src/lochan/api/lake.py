@@ -22,6 +22,7 @@ from lochan.api.upkeep import Step, keep_up, read_policy
 from lochan.api.upkeep_tasks import STANDARD_OPTIONS, TaskStep, UpkeepOptions
 from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
+from lochan.versioning.name_filter import NameFilter
 
 if TYPE_CHECKING:
     from lochan.api.audit import AuditPage
@@ -73,16 +74,19 @@ class Lake:
 
         return Checkout(self, folder)
 
-    async def repositories(self, prefix: str = "", after: str = "") -> AsyncIterator[RepositoryInfo]:
-        """Repositories of files and pools of rows, in the order of their names: those that begin with `prefix`, and
-        come after the name `after`."""
+    async def repositories(
+        self, prefix: str = "", after: str = "", contains: str = ""
+    ) -> AsyncIterator[RepositoryInfo]:
+        """Repositories of files and pools of rows, in the order of their names: those that begin with `prefix`, come
+        after the name `after`, and have the text `contains` somewhere, in any case."""
+        wanted = NameFilter(prefix, after, contains)
         for each in await self._session.lake.repositories():
-            if each.name > after and each.name.startswith(prefix):
+            if wanted.fits(each.name):
                 yield RepositoryInfo.of(each)
 
-    async def pools(self) -> AsyncIterator[RepositoryInfo]:
-        """In the order of their names."""
-        async for each in self.repositories():
+    async def pools(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[RepositoryInfo]:
+        """Pools in the order of their names, chosen as `repositories` does."""
+        async for each in self.repositories(prefix, after, contains):
             if each.kind == "pool":
                 yield each
 

@@ -207,14 +207,17 @@ class Ref:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
-    async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
-        """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
-        changed since the two parted. Raises NotFound."""
+    async def diff(
+        self, right: NamedRef | str, *, prefix: str = "", after: str = "", three_dot: bool = False
+    ) -> AsyncIterator[Change]:
+        """What is different at `right`, in path order; committed on both sides. `after`: only behind this path, to go on
+        where a part ended. `three_dot`: only what the right has changed since the two parted. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
-            async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
+            found = diff(repository, name, other, prefix=prefix, after=after, three_dot=three_dot)
+            async with aclosing(found) as differences:
                 async for difference in differences:
                     yield Change.of(difference)
 

@@ -26,6 +26,7 @@ from lochan.api.results import (
 from lochan.api.session import Session
 from lochan.api.storage import Storage
 from lochan.api.workspace import Workspace, info_of
+from lochan.versioning.name_filter import NameFilter
 
 if TYPE_CHECKING:
     from lochan.api.hooks import HookInfo, HookRunInfo
@@ -100,13 +101,14 @@ class Repository:
         return Workspace(self._session, self.name, name)
 
     async def branches(
-        self, prefix: str = "", after: str = "", *, show_hidden: bool = False
+        self, prefix: str = "", after: str = "", contains: str = "", *, show_hidden: bool = False
     ) -> AsyncIterator[BranchInfo]:
-        """In the order of their names: those that begin with `prefix`, and come after the name `after`; those that were
-        created as hidden only with `show_hidden`."""
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case; those that were created as hidden only with `show_hidden`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for each in refs.branches(prefix, after) if show_hidden else refs.shown_branches(prefix, after):
+            wanted = NameFilter(prefix, after, contains)
+            for each in refs.branches(wanted) if show_hidden else refs.shown_branches(wanted):
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
     async def overview(self, days: int = 30) -> RepositoryOverview:
@@ -118,14 +120,15 @@ class Repository:
             return await overview(repository, self._session.lake.clock.wall(), days)
 
     async def compare_branches(
-        self, base: NamedRef | str = "", prefix: str = "", after: str = ""
+        self, base: NamedRef | str = "", prefix: str = "", after: str = "", contains: str = ""
     ) -> AsyncIterator[BranchComparison]:
         """How far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch unless
         it is named. In the order of their names, as `branches` gives them. Raises NotFound."""
         from lochan.api.overview import compare_branches
 
         async with self._session.opened(self.name) as repository:
-            async for each in compare_branches(repository, full_name(base, repository), prefix, after):
+            wanted = NameFilter(prefix, after, contains)
+            async for each in compare_branches(repository, full_name(base, repository), wanted):
                 yield each
 
     async def create_branch(
@@ -179,11 +182,12 @@ class Repository:
             files_only(other)
             await copy_history(other, repository, *named, actor=actor)
 
-    async def tags(self, prefix: str = "", after: str = "") -> AsyncIterator[TagInfo]:
-        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
+    async def tags(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[TagInfo]:
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for name, id in refs.tags(prefix, after):
+            for name, id in refs.tags(NameFilter(prefix, after, contains)):
                 commit = refs.commit(id)
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
