@@ -13,8 +13,8 @@ LookUp = Callable[[str], Commit]
 
 
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, newest first across all lines of history, but no commit before its children, whatever their
-    dates are. Lazy: the first commit comes at once."""
+    """Yields commits from `start` back, newest first across all lines of history, but no commit before its children,
+    whatever their dates are. It is lazy: the first commit comes at once."""
     return _in_order(look_up, start, first_parent, _Youngest(look_up))
 
 
@@ -38,8 +38,8 @@ def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) ->
 
 
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, one line of history at a time: no commit before all of its children, and for a merge the side
-    it brought in before the side it continued. Lazy: looks no further down than it has to."""
+    """Yields commits from `start` back, one line of history at a time: no commit before all of its children, and for a
+    merge the side it brought in before the side it continued. It is lazy, and looks no further down than it has to."""
     return _in_order(look_up, start, first_parent, _Newest())
 
 
@@ -80,8 +80,9 @@ class _Youngest:
 def _in_order(
     look_up: LookUp, start: str, first_parent: bool, ready: _Newest | _Youngest
 ) -> Iterator[tuple[str, Commit]]:
-    """Commits whose children have all been shown are `ready`; that object chooses which of them is next."""
-    children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
+    """Yields commits in an order. Commits whose children have all been shown are `ready`; that object chooses which of
+    them is next."""
+    children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation reached
     unseen = [(-look_up(start).generation, start)]
 
     def parents_of(commit: Commit) -> tuple[str, ...]:
@@ -141,7 +142,7 @@ def _paint(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
     of its children were met before, so this is final. The walk ends when only stale commits are left."""
     colours: dict[str, int] = {}
     queue: list[tuple[int, int, str]] = []
-    fresh = 0  # in the queue, and not stale
+    fresh = 0  # the number of commits in the queue that are not stale
 
     def paint(id: str, colour: int) -> None:
         nonlocal fresh

@@ -64,7 +64,7 @@ async def walk(
         matches = _in_time(commit, request) and _says(commit, request)
         if matches and (request.paths or request.prefixes):
             parents = refs.live_parents(commit, first_parent=request.first_parent)
-            expired = refs.collection.has_expired(id)  # what it changed is shown by the next commit that has not
+            expired = refs.collection.has_expired(id)  # the next commit that has not expired shows its changes
             matches = not expired and await _touches(repository, commit, parents, request)
         yield id, commit, matches
 
@@ -117,7 +117,7 @@ class BlameRow(NamedTuple):
 
 class BlamePage(NamedTuple):
     entries: list[BlameRow]
-    next: str | None  # continue after this path; None: that was all
+    next: str | None  # the path after which the next page begins, or None if that was all
 
 
 async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
@@ -173,8 +173,8 @@ class _Walk:
         self._paths = paths
         self._prefix = prefix
         self._after = after
-        self._open: dict[str, Mask] = {}  # by commit: the paths that are to be explained from there
-        self._queue: list[tuple[int, str]] = []  # children before parents
+        self._open: dict[str, Mask] = {}  # by commit: the paths that are still to be explained from there
+        self._queue: list[tuple[int, str]] = []  # children come before parents
 
     async def explain(self, start: str) -> list[str]:
         """Returns the id of the commit for each path."""
