@@ -17,16 +17,16 @@ from lochan.query.prepare import Prepared
 
 AUTO, DUCKDB, SPARK = ENGINES = ("auto", "duckdb", "spark")
 
-PACKED_SPILL = 8  # bytes of spill for each byte that is read, of Parquet and other compressed data
+PACKED_SPILL = 8  # bytes of spill for each byte that is read, for Parquet and other compressed data
 TEXT_SPILL = 1
-_SPILL_SHARE = 0.9  # of the free disk: DuckDB uses no more
+_SPILL_SHARE = 0.9  # a share of the free disk, which is also DuckDB's own limit
 
 
 def engine_for(
     engine: str, size_bytes: int, place: SparkPlace, limits: Limits = STANDARD, *, spill: float = PACKED_SPILL
 ) -> str:
-    """`engine` is the requested one, `size_bytes` is how much the work reads. `auto` never fails for want of Spark.
-    Raises Invalid for an engine that does not exist."""
+    """Returns the engine for some work. `engine` is the requested one, `size_bytes` is how much the work reads. `auto`
+    never fails because Spark is missing. Raises Invalid for an engine that does not exist."""
     if engine not in ENGINES:
         raise Invalid(f"there is no engine {engine!r}", hint=f"there are {', '.join(ENGINES)}")
     if engine != AUTO:
@@ -36,7 +36,7 @@ def engine_for(
 
 
 def engine_of_query(engine: str, plan: Prepared, place: SparkPlace, limits: Limits = STANDARD) -> str:
-    """`auto` does not fail either if Spark cannot run the query."""
+    """Returns the engine for a query. `auto` does not fail either if Spark cannot run the query."""
     found = engine_for(engine, bytes_of(plan), place, limits)
     if engine == AUTO and found == SPARK:
         try:
@@ -47,12 +47,12 @@ def engine_of_query(engine: str, plan: Prepared, place: SparkPlace, limits: Limi
 
 
 def bytes_of(plan: Prepared) -> int:
-    """The size of the files that it reads, though it reads only some of their columns."""
+    """Returns the size of the files that it reads, though it reads only some of their columns."""
     return sum(int(pool.snapshot.sizes[pool.objects].sum()) for pool in plan.opening.pools)
 
 
 def _most_here(place: SparkPlace, limits: Limits, spill: float) -> float:
-    """How much the embedded engine may read and still be sure to have room."""
+    """Returns how many bytes the embedded engine may read and still be sure to have room."""
     if place.local_threshold_bytes is not None:
         return place.local_threshold_bytes
     room = limits.spill_bytes

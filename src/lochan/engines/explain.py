@@ -14,11 +14,11 @@ from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 
-_DEPTH = 3  # of the fields that are listed
+_DEPTH = 3  # levels of the fields that are listed
 
 
 async def explain(at: QueryContext, text: str, options: RunOptions) -> dict[str, Any]:
-    """Raises QueryError."""
+    """Explains a query. Raises QueryError."""
     work = WorkFolders()
     try:
         plan = await prepare_query(at, text, options, work)
@@ -50,7 +50,7 @@ def _source(pool: PoolSource) -> dict[str, Any]:
 
 
 def _scan(plan: Prepared, name: str) -> dict[str, Any]:
-    """Objects with the same columns are read together."""
+    """Describes a scan. Objects with the same columns are read together."""
     scan = plan.opening.scans.files[name]
     return {"name": name, "objects": [each.id for each in scan.objects], "columns": sorted(scan.columns)}
 
@@ -62,7 +62,7 @@ def _names(plan: Prepared) -> list[str]:
 
 
 async def fields_of(at: QueryContext, pool: str) -> list[str]:
-    """The fields of a pool's default branch, as paths with dots, for completing queries."""
+    """Returns the fields of a pool's default branch, as paths with dots, for completing queries."""
     repository = await at.catalog.open_repository(pool)
     try:
         resolved = await repository.resolve(repository.repository.default_branch)

@@ -1,4 +1,4 @@
-"""What all queries of a lake share."""
+"""The context that all queries of a lake share."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ class QueryContext:
     place: StoreLocation  # opens the same store in another process
     verified: VerifiedFiles  # the files that were checked
     instances: Instances  # of DuckDB, reused by queries
-    tell: Tell | None = None  # records what runs on Spark
+    tell: Tell | None = None  # records work that runs on Spark

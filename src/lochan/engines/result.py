@@ -17,27 +17,28 @@ from lochan.query.output.columns import Column
 from lochan.query.output.formats import rows
 from lochan.query.output.typed import typed_batch, typed_batches, typed_schema
 
-_SHOWN_MAX = 20  # rows in a notebook
+_SHOWN_MAX = 20  # rows that a notebook shows
 
 
 @dataclass
 class Stats:
-    """Bytes are those of whole files; an engine reads only some columns and row groups of them."""
+    """The statistics of a query. Bytes are those of whole files; an engine reads only some columns and row groups of
+    them."""
 
     engine: str
-    objects: int = 0  # in all sources
+    objects: int = 0  # objects in all sources
     objects_read: int = 0
     bytes: int = 0
     bytes_read: int = 0
-    rows_read: int = 0  # in the objects that were read
-    rows: int = 0  # returned so far
+    rows_read: int = 0  # rows in the objects that were read
+    rows: int = 0  # rows that were returned so far
     skipped: list[Skipped] = field(default_factory=list)
-    seconds: float = 0.0  # from the text to the last row, without the caller's time
+    seconds: float = 0.0  # seconds from the text to the last row, without the caller's time
 
 
 class Result(ArrowForms):
-    """The rows can be read once, by one of the methods below. Close it, or use it as a context, to free its resources
-    before the last row."""
+    """The result of a query. The rows can be read once, by one of the methods below. Close it, or use it as a context,
+    to free its resources before the last row."""
 
     def __init__(
         self,
@@ -50,10 +51,10 @@ class Result(ArrowForms):
         close: Callable[[], None],
         boot: Callable[[], float],
     ) -> None:
-        self.row = row  # how columns become rows
+        self.row = row  # describes how columns become rows
         self.stats = stats
         self.warnings = warnings  # such as objects that are missing
-        self.cancel = cancel  # from any thread: reading the rows then raises Cancelled
+        self.cancel = cancel  # can be called from any thread; reading the rows then raises Cancelled
         self._batches = batches
         self._close = close
         self._boot = boot
@@ -65,7 +66,7 @@ class Result(ArrowForms):
         self.close()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Frees the resources. Calling it again does nothing."""
         self._close()
 
     def wait(self) -> None:
@@ -85,12 +86,13 @@ class Result(ArrowForms):
     def __repr__(self) -> str:
         try:
             names = ", ".join(name for name, _ in formats.fields(self.row))
-        except Refused:  # its rows are no objects
+        except Refused:  # its rows are not objects
             names = "values"
         return f"<Result of {self.stats.engine}: {names}>"
 
     def _repr_html_(self) -> str | None:
-        """The first rows, which can still be read afterwards. None if they were read before, or make no table."""
+        """Returns the first rows, which can still be read afterwards. Returns None if they were read before, or make no
+        table."""
         from lochan.notebook.html import HtmlRow, table
 
         first = self._peek()
@@ -106,7 +108,7 @@ class Result(ArrowForms):
         return table(names, [HtmlRow([each[name] for name in names]) for each in shown], note=note)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The engine's own columns, which `row` describes."""
+        """Yields the engine's own columns, which `row` describes."""
         try:
             while (batch := self._next()) is not None:
                 self.stats.rows += batch.num_rows
@@ -121,29 +123,29 @@ class Result(ArrowForms):
         return batch
 
     def replaced(self, row: Column, batch: pa.RecordBatch) -> Result:
-        """The result that replaces this one once its rows were used: a row that describes it."""
+        """Returns the result that replaces this one once its rows were used: a row that describes it."""
         done = iter([batch])
         return Result(
             row, done, self.stats, warnings=self.warnings, cancel=self.cancel, close=self._close, boot=self._boot
         )
 
     def rows(self) -> Iterator[Any]:
-        """Python values, as a JSON reader gives them."""
+        """Yields Python values, as a JSON reader gives them."""
         for batch in self.batches():
             yield from rows(batch, self.row)
 
     def ndjson(self) -> Iterator[bytes]:
-        """Many rows at a time."""
+        """Yields the rows as NDJSON, many rows at a time."""
         return formats.ndjson(self.batches(), self.row)
 
     def write(self, form: str, sink: IO[bytes]) -> None:
-        """As ndjson, json, csv, text, parquet or arrow."""
+        """Writes the rows as ndjson, json, csv, text, parquet or arrow."""
         formats.write(form, self.batches(), self.row, sink)
 
     def __iter__(self) -> Iterator[Any]:
         return self.rows()
 
     def arrow_reader(self) -> pa.RecordBatchReader:
-        """The rows as typed columns, batch by batch as they are read. A field of several kinds, or without a single
-        type, is JSON text."""
+        """Returns the rows as typed columns, batch by batch as they are read. A field of several kinds, or without a
+        single type, is JSON text."""
         return pa.RecordBatchReader.from_batches(typed_schema(self.row), typed_batches(self.batches(), self.row))

@@ -50,13 +50,13 @@ class RunOptions(NamedTuple):
     current: str = ""  # the pool of a query that names none: `pool` or `pool@branch`
     engine: str = "auto"
     limits: Limits = STANDARD
-    go_on: bool = False  # continue without data objects that are gone, with a warning
-    actor: Actor | None = None  # needed by a query that ends in `load`
+    go_on: bool = False  # whether the query continues without data objects that are gone, with a warning
+    actor: Actor | None = None  # required by a query that ends in `load`
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # called with the progress of Spark
-    permits: Permits = EVERYTHING  # what the user may read
+    permits: Permits = EVERYTHING  # the sources that the user may read
     ref: str = ""  # the ref of sources that name none
-    reads_only: bool = False  # refuse a query that would change a pool
+    reads_only: bool = False  # whether a query that would change a pool is refused
     alive: Callable[[], bool] = _always  # called while the query is compiled; False cancels it
     note: NoteRead | None = None  # called with the repository, ref and path of each source before it is read
 
@@ -77,7 +77,7 @@ class _Limit:
 
 
 async def prepare_query(at: QueryContext, text: str, options: RunOptions, work: WorkFolders) -> Prepared:
-    """Raises QueryError. The caller must close its `opening`."""
+    """Prepares a query. Raises QueryError. The caller must close its `opening`."""
     return await prepare(
         at.catalog,
         text,
@@ -92,8 +92,8 @@ async def prepare_query(at: QueryContext, text: str, options: RunOptions, work: 
 
 
 async def run_query(at: QueryContext, text: str, options: RunOptions) -> Result:
-    """Raises QueryError, Gone, Refused. The rows are read when the result is iterated."""
-    if "load" not in text:  # else it may end in a load, whose commit says what the query has read
+    """Runs a query. Raises QueryError, Gone, Refused. The rows are read when the result is iterated."""
+    if "load" not in text:  # otherwise it may end in a load, whose commit names what the query has read
         return await _run_query(at, text, options)
     with trace(current()):
         return await _run_query(at, text, options)
@@ -104,8 +104,8 @@ async def _run_query(at: QueryContext, text: str, options: RunOptions) -> Result
     try:
         plan, engine, run = await _begin(at, text, options)
     except Gone:
-        # Bytes may have moved since it looked where they are, and been collected where they were. No row was given out
-        # yet, so it looks once more.
+        # Bytes may have moved since the query looked them up, and been collected at their old place. No row was
+        # returned yet, so it looks them up once more.
         plan, engine, run = await _begin(at, text, options)
     result = _result(at, plan, engine, run, started)
     if plan.plan.load is None:
@@ -188,13 +188,13 @@ def _reads(stats: Stats) -> str:
 
 
 def pool_names(plan: Prepared) -> str:
-    """The names of the pools that it reads."""
+    """Returns the names of the pools that it reads."""
     owners = {owner.pool for pool in plan.opening.pools for owner in pool.snapshot.owners}
     return ", ".join(sorted(owners))
 
 
 def planned_stats(plan: Prepared, engine: str) -> Stats:
-    """The statistics that are known before anything is read."""
+    """Returns the statistics that are known before anything is read."""
     stats = Stats(engine)
     for pool in plan.opening.pools:
         snapshot, read = pool.snapshot, pool.objects
@@ -212,7 +212,8 @@ _FIELDS = {"commit": STRING, "pool": STRING, "branch": STRING, "rows": INT}
 
 
 async def _load_result(at: QueryContext, into: ast.Load, result: Result, actor: Actor | None) -> Result:
-    """Raises Refused, or NothingToDo if the query has no rows."""
+    """Loads the rows and returns the result that describes the commit. Raises Refused, or NothingToDo if the query has
+    no rows."""
     from lochan.engines.duckdb.load.load import LoaderOptions, load
     from lochan.ingest.streams import Input
     from lochan.versioning.heads.moves import CommitMessage

@@ -10,12 +10,11 @@ write         one write from its beginning to its end: of a frame, a data source
 tasks         work on Spark: on a thread of its own, and on each partition of a frame
 pool_writer   a task's rows become objects of a pool
 file_writer   a task's rows become Parquet files of a repository
-messages      what tasks must know, and what they report to the driver: objects, or why they failed
+messages      the information that tasks get, and their reports to the driver: objects, or why they failed
 job_commit    all messages of a job become one commit, once
 record        a job and its progress, and the jobs of a lake
 load          files of any format become rows of a pool
-compaction    objects that overlap, or are small, become others: compaction_plan says which, compaction_tasks is for
+compaction    objects that overlap, or are small, become others: compaction_plan selects them, compaction_tasks is for
               executors, upkeep goes over all pools by a policy
 streams       topics, files and frames that are followed into a pool
-diff_rows     rows that differ between two commits
-"""
+diff_rows     rows that differ between two commits"""

@@ -1,4 +1,4 @@
-"""A branch of a pool is compacted on the engine that fits: planned, its rows written anew, one commit.
+"""Compacts a branch of a pool on the engine that fits: plans the compaction, and writes its rows again, in one commit.
 
 It lands on any head that still holds all objects that it read. If some of them were deleted or compacted meanwhile, it
 is refused (S6). A second compaction finds nothing to do.
@@ -8,9 +8,8 @@ On Spark, groups of objects that one object holds are merged by a task each, lar
     objects of a group ──▶ rows, each with its part of the key ──▶ the rows of one part, in order ──▶ one object
     └──────────────── tasks ─────────────────────┘   shuffle   └──────────────── tasks ─────────────────┘
 
-Rows stay as they lie in the files, column by column under one layout, so that each keeps its shape. Parts are cut by a
-sample of the keys, and do not overlap.
-"""
+Rows stay as they are in the files, column by column under one layout, so that each keeps its shape. Parts are cut by a
+sample of the keys, and do not overlap."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ class CompactJobOptions(NamedTuple):
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # receives the progress of Spark
-    session: SparkSession | None = None  # that runs already; None: one at `spark`
+    session: SparkSession | None = None  # a running session; None for one at `spark`
 
 
 DEFAULT_COMPACT = CompactJobOptions()
@@ -79,7 +78,7 @@ DEFAULT_COMPACT = CompactJobOptions()
 
 class PoolCompactionResult(NamedTuple):
     head: str
-    before: int  # objects
+    before: int  # the number of objects before
     after: int
     rows: int
     bytes_before: int
@@ -252,7 +251,7 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
     order = sorted(range(len(keys)), key=keys.__getitem__)
     upto = np.cumsum([weights[number] for number in order])
     at = np.searchsorted(upto, upto[-1] * np.arange(1, count) / count, side="right")
-    least = keys[order[0]]  # no key is below it
+    least = keys[order[0]]  # no key is less than it
     return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
 
 

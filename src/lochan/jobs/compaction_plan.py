@@ -1,7 +1,7 @@
-"""Which data objects of a branch are merged with which, by key spans (`pools/compaction.py`).
+"""Plans which data objects of a branch are merged with each other, by key spans (`pools/compaction.py`).
 
-Merged objects are smaller than those they came from, and may be small side by side. So they are planned again, until
-nothing is left to merge."""
+Merged objects are smaller than those they came from, and may be small beside their neighbours. So they are planned
+again, until nothing is left to merge."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from lochan.versioning.open_repository import OpenRepository
 
 
 class CompactRequest(NamedTuple):
-    """Which objects are considered."""
+    """The objects that a compaction considers."""
 
-    ids: Sequence[str] = ()  # or beginnings of ids; none: all
+    ids: Sequence[str] = ()  # ids, or beginnings of ids; empty for all
     within: Span | None = None  # only objects whose keys overlap it
-    upto: str = ""  # only those that this ref holds
+    upto: str = ""  # only those that this ref has
     policy: Policy = ALWAYS
-    size_bytes: int = 0  # of an object that is made, about; 0: the pool's own
+    size_bytes: int = 0  # the approximate size of a new object; 0 for the pool's own
 
 
 EVERYTHING = CompactRequest()
 
 
 class PoolCompactionPlan(NamedTuple):
-    """Which objects are to be merged with which."""
+    """The groups of objects to be merged."""
 
-    snapshot: Snapshot  # with the settings that new objects are to have
+    snapshot: Snapshot  # with the settings for new objects
     groups: list[Group]
-    mint: int  # folded before (G1)
+    mint: int  # the number that was folded before (G1)
     request: CompactRequest
-    only: frozenset[str] | None  # the paths that the request names; None: all
+    only: frozenset[str] | None  # the paths that the request names; None for all
 
     @property
     def rows(self) -> int:

@@ -1,8 +1,8 @@
-"""A compaction as executors see it: what is to be merged, a sample of its keys, its rows cut up by their keys, and the
-rows of a part in order.
+"""A compaction on executors: the objects to be merged, a sample of their keys, their rows divided by their keys, and
+the rows of a part in order.
 
-What differs between groups comes to a task as its own data. What is the same for all tasks, and so is sent to each,
-does not grow with the groups, except for a few numbers of each group that is cut up (`PartForms`)."""
+Data that differ between groups come to a task with its own data. Data that all tasks share, and that are sent to each,
+do not grow with the groups, except for a few numbers of each group that is divided (`PartForms`)."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from lochan.query.sources.knowledge import Knowledge
 
 SAMPLE_SCHEMA = "number int, weight double, key binary"
 _SAMPLE = pa.schema([("number", pa.int32()), ("weight", pa.float64()), ("key", pa.binary())])
-_SAMPLE_ROWS = 20_000  # of a group
-_LEAST_ROWS = 20  # of an object
+_SAMPLE_ROWS = 20_000  # rows that are sampled from a group
+_LEAST_ROWS = 20  # rows that are sampled from an object, at least
 _ROWS = "merged"
-_KEY = '"#key"'  # no column of a layout is called so
+_KEY = '"#key"'  # no column of a layout has this name
 _BATCH = 32_768
 
 
 class MergeTask(msgspec.Struct, frozen=True, array_like=True):
-    """Some objects of a group, or all of them, and what a task must know of the group: see `MergeGroup`."""
+    """Some objects of a group, or all of them, and the properties of the group: see `MergeGroup`."""
 
     group: int
     entries: tuple[Entry, ...]
@@ -71,8 +71,8 @@ class MergeGroup:
     entries: tuple[Entry, ...]
     forms: tuple[Facts, ...]
     rows: int
-    pieces: int  # objects that it is to become
-    bounds: tuple[bytes, ...] = ()  # between its parts, as sort keys
+    pieces: int  # the number of objects that it becomes
+    bounds: tuple[bytes, ...] = ()  # the sort keys between its parts
     first: int = 0  # the number of its first part among those of all groups
 
     @property
@@ -93,7 +93,7 @@ class PartForms:
 
     forms: tuple[Facts, ...]
     firsts: tuple[int, ...]  # the first part of each group, ascending
-    numbers: tuple[tuple[int, ...], ...]  # of the forms of each group
+    numbers: tuple[tuple[int, ...], ...]  # the numbers of the forms of each group
 
     @classmethod
     def of(cls, groups: Iterable[MergeGroup]) -> PartForms:

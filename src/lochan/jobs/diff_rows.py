@@ -1,13 +1,14 @@
-"""Which rows differ between two commits, found by the engine that fits: DuckDB, unless so much differs that starting
-Spark pays.
+"""Finds the rows that differ between two commits on the engine that fits: DuckDB, unless so much differs that it is
+worth starting Spark.
 
-On Spark, executors read what differs and write each row as a line; equal lines, or those of one key, meet in one task.
+On Spark, executors read the entries that differ and write each row as a line; equal lines, or those of one key, meet in
+one task.
 
     entries ──▶ lines, each with the number of its bucket ──▶ the lines of one bucket, compared ──▶ a frame
     └──────────────────── tasks ────────────────┘   shuffle   └────────────── tasks ─────────┘
 
-A task compares as the embedded engine does, so both find the same. The driver sees counts and a sample.
-"""
+A task compares in the same way as the embedded engine, so both find the same differences. The driver sees counts and a
+sample."""
 
 from __future__ import annotations
 
@@ -58,11 +59,11 @@ from lochan.versioning.open_repository import OpenRepository
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FRAME = "{found}"  # how Spark's SQL names a frame
-_BUCKET_BYTES = 16 << 20  # of files, whose rows one task compares
+_FRAME = "{found}"  # the name of a frame in Spark's SQL
+_BUCKET_BYTES = 16 << 20  # bytes of files whose rows one task compares
 _BUCKETS_LEAST, _BUCKETS_MOST = 4, 10_000
 _FOUND_SCHEMA = "change string, times bigint, key string, before string, after string, lefts bigint, rights bigint"
-_FEW = "8"  # tasks, to count and sort what differs
+_FEW = "8"  # tasks that count and sort the differences
 
 
 class DiffOptions(NamedTuple):
@@ -109,10 +110,11 @@ class DiffTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DiffReading(NamedTuple):
-    """What an executor must know to read them. It can be pickled; the credentials of the store are never printed."""
+    """The information that an executor needs to read them. It can be pickled; the credentials of the store are never
+    printed."""
 
     place: StoreLocation
-    sides: Sides  # without entries: each task has its own
+    sides: Sides  # without entries, because each task has its own
     buckets: int
     limits: Limits
 

@@ -1,17 +1,15 @@
-"""A task's entries on their way to the driver: in its message while they are few, as runs on the store when they are
-many.
+"""Sends a task's entries to the driver: in its message if they are few, as runs on the store if they are many.
 
     objects ──▶ entries ──▶ up to 16 KiB of the first tasks ──▶ in the message
                       └───▶ all others ──▶ runs of 4 MiB ─────▶ names, counts and digests in the message
 
-An entry has some kilobytes, because it holds the statistics of its object's columns. Spark gives up a job whose tasks
-send more than `spark.driver.maxResultSize`, after all of its work is done. So what a job sends must not grow with its
-objects, nor much with its tasks: only the first tasks, by the number of their partition, send entries at all.
+An entry has some kilobytes, because it holds the statistics of its object's columns. Spark abandons a job whose tasks
+send more than `spark.driver.maxResultSize`, after all of its work is done. So the data that a job sends must not grow
+with its objects, nor much with its tasks: only the first tasks, by the number of their partition, send entries at all.
 
 A run is a file like any other that a job makes before it lands. Its name carries the job's mint (G1) and begins with
 it, so that the job holds it open as it holds the objects that it lists. A task that runs twice leaves a run that no
-message names.
-"""
+message names."""
 
 from __future__ import annotations
 
@@ -37,15 +35,15 @@ from lochan.staging.runs import FOLDER
 from lochan.store.open import StoreLocation
 from lochan.versioning.job_hold import run_prefix
 
-INLINE_TASKS = 32  # the first ones of a job, whose entries may be in their messages
-INLINE_BYTES = 16 << 10  # of entries in the messages of one task: half a MiB of all
-RUN_BYTES = 4 << 20  # of the entries of one run, which a task holds in memory
+INLINE_TASKS = 32  # the first tasks of a job, whose entries may be in their messages
+INLINE_BYTES = 16 << 10  # bytes of entries in the messages of one task: half a MiB for all
+RUN_BYTES = 4 << 20  # bytes of the entries of one run, which a task holds in memory
 
-_LEVEL = 1  # as it was written; see `RunRef`
+_LEVEL = 1  # the level at which it was written; see `RunRef`
 
 
 class RunTarget(Protocol):
-    """A target of a job, as far as runs need it."""
+    """The properties of a job's target that runs need."""
 
     @property
     def place(self) -> StoreLocation: ...
@@ -61,7 +59,7 @@ Write = Callable[Concatenate[Target, P], Iterator[TaskMessage]]
 
 
 def spilling(write: Write[Target, P]) -> Write[Target, P]:
-    """Wraps what a task does, so that its messages stay small, however many objects it writes."""
+    """Wraps the work of a task, so that its messages stay small, however many objects it writes."""
 
     @wraps(write)
     def small(target: Target, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[TaskMessage]:

@@ -22,9 +22,9 @@ from lochan.formats.entry_table import as_batch, concat
 from lochan.store.disk import translate
 from lochan.store.scratch import make_folder
 
-MEMORY_BYTES = 32 << 20  # of the tables that are held
-PIECE_BYTES = 4 << 20  # of rows that are read together
-_CHUNK_BYTES = 64 << 10  # of rows that lie together in the file
+MEMORY_BYTES = 32 << 20  # bytes of the tables that are held in memory
+PIECE_BYTES = 4 << 20  # bytes of rows that are read together
+_CHUNK_BYTES = 64 << 10  # bytes of rows that lie together in the file
 _CODEC = "zstd"
 
 Numbers = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class EntrySpool:
     def __init__(self) -> None:
         self._parts: list[_Part] = []
         self._paths: list[pa.StringArray] = []
-        self._bytes = 0  # of all rows
+        self._bytes = 0  # bytes of all rows
         self._folder = ""
         self._file = -1
 
@@ -80,7 +80,7 @@ class EntrySpool:
         batches, before = [], 0
         for owner in np.unique(owners):
             own = owners == owner
-            rows = numbers[own] - firsts[owner]  # ascend, and without a gap
+            rows = numbers[own] - firsts[owner]  # they ascend without a gap
             batches.append(self._parts[owner].rows(int(rows[0]), int(rows[-1]) + 1))
             places[own] = rows - rows[0] + before
             before += len(rows)
@@ -114,10 +114,10 @@ class _Held:
 
 
 class _Chunk(NamedTuple):
-    first: int  # row
+    first: int  # the number of the first row
     stop: int
-    at: int  # byte of the file
-    packed: int  # bytes
+    at: int  # the position in the file, in bytes
+    packed: int  # its packed size in bytes
     plain: int
 
 
@@ -135,7 +135,7 @@ class _Stored:
             low, high = max(start, chunk.first), min(stop, chunk.stop)
             batches.append(rows.slice(low - chunk.first, high - low))
         if stop == self._chunks[-1].stop:
-            self._read = None  # none of it is needed any more
+            self._read = None  # the chunk is not needed any more
         return concat(batches)
 
     def _open(self, chunk: _Chunk) -> pa.RecordBatch:

@@ -29,8 +29,8 @@ from lochan.versioning.repositories import POOL
 
 FILE_BYTES = 128 << 20
 _ROW_GROUP_ROWS = 122_880
-_HELD_BYTES_MAX = 128 << 20  # of rows that are in no row group yet
-_OPEN_MAX = 64  # files of one task at once; beyond, one is closed before it is full
+_HELD_BYTES_MAX = 128 << 20  # bytes of rows that are in no row group yet
+_OPEN_MAX = 64  # files that one task has open; with more, one is closed before it is full
 _ONE_BLOCK = 1 << 62  # so that Parquet readers can read the file directly
 
 
@@ -40,16 +40,16 @@ class FilesTarget:
 
     place: StoreLocation
     repository_id: str
-    mint: int  # folded before any task wrote a byte (G1)
-    prefix: str  # of the files' paths
-    file_bytes: int = FILE_BYTES  # about, of one file
-    partition_by: tuple[str, ...] = ()  # columns that are in the files' paths
+    mint: int  # the number that was folded before any task wrote a byte (G1)
+    prefix: str  # the prefix of the files' paths
+    file_bytes: int = FILE_BYTES  # the approximate size of one file
+    partition_by: tuple[str, ...] = ()  # the columns that are in the files' paths
 
-    verb: ClassVar[str] = "ingest"  # in the journal, and in a commit that has no message
+    verb: ClassVar[str] = "ingest"  # the verb in the journal, and in a commit that has no message
 
     @property
     def suffix(self) -> str:
-        """The text behind the name of the branch."""
+        """The text after the name of the branch."""
         return f"/{self.prefix}"
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
@@ -87,7 +87,7 @@ async def files_target(
 @spilling
 def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Writes the rows of a task. `part` is the task's number. Raises TaskFailed."""
-    from lochan.jobs.pool_writer import file_pieces  # with an engine behind it, which only tasks need
+    from lochan.jobs.pool_writer import file_pieces  # it imports an engine, which only tasks need
 
     with (
         reports_errors(),
@@ -107,9 +107,9 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
 
 
 class WrittenFile(NamedTuple):
-    file: Path  # the caller's, who may delete it
+    file: Path  # the file belongs to the caller, who may delete it
     rows: int
-    folder: str  # of its partition
+    folder: str  # the folder of its partition
 
 
 class _OpenFile:
@@ -147,7 +147,7 @@ class _OpenFile:
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], target: FilesTarget) -> Iterator[WrittenFile]:
     """Yields each file as soon as it is full, or too many are open."""
-    opened: dict[str, _OpenFile] = {}  # by the folder of the partition, what was written to last at the end
+    opened: dict[str, _OpenFile] = {}  # by the folder of the partition; the last one that was written to is at the end
     numbers = count()
     for batch in batches:
         for at, rows in by_partition(batch, target.partition_by) if batch.num_rows else ():

@@ -1,15 +1,14 @@
 """Lists files outside the lake in tasks of Spark: they list spans of a bucket, or read parts of an inventory, and Spark
-sorts what they found.
+sorts the files that they found.
 
     spans, parts ──▶ files ──▶ Spark's sort by path ──▶ runs on the store ──▶ ranges (`import_ranges.py`) ──▶ one commit
     └─── driver ──┘  └───────────────────────────── tasks ─────────────────────────────────────────────┘  └─ driver ─┘
 
-The driver holds names and counts. Only where the branch has objects between the paths that come in, or something is
-staged, it compares them itself, and then it has a few runs at a time.
+The driver holds names and counts. Only if the branch has objects between the new paths, or something is staged, does it
+compare them itself, and then it has a few runs at a time.
 
 Tasks do the same as the embedded engine does in one process (`versioning/bodies`), so the list is the same on every
-engine. A run is a file like any other that a job makes before it lands: its name carries the job's mint (G1).
-"""
+engine. A run is a file like any other that a job makes before it lands: its name carries the job's mint (G1)."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _COLUMNS = "path string, address string, size long, etag string, mtime long"
-_RUN_ROWS = 1 << 18  # of one run, which a task and the driver hold in memory: 100 MB
+_RUN_ROWS = 1 << 18  # rows of one run, which a task and the driver hold in memory: 100 MB
 _SPANS_PER_CORE = 4
 _LEVEL = 1
 _AHEAD = 2  # runs that are read before they are needed
@@ -76,17 +75,17 @@ class ListTask(msgspec.Struct, frozen=True, array_like=True):
     upto: str | None = None
     part: tuple[str, str, int, str] | None = None  # root, path, size and MD5 of an inventory's part
     format: tuple[str, tuple[str, ...], bool, bool] | None = None
-    checks: int = 0  # files that are checked on the store; -1: all
-    single: bool = False  # one file, whose whole name the prefix is
+    checks: int = 0  # files that are checked on the store; -1 for all
+    single: bool = False  # whether it is one file, whose whole name the prefix is
 
 
 class ImportTarget(NamedTuple):
-    """What all tasks know. It can be pickled."""
+    """The information that all tasks share. It can be pickled."""
 
-    place: StoreLocation  # of the lake
+    place: StoreLocation  # the place of the lake
     repository_id: str
     mint: int
-    stores: Mapping[str, StoreLocation]  # outside the lake, by their roots
+    stores: Mapping[str, StoreLocation]  # the stores outside the lake, by their roots
 
 
 async def list_tasks(outside: OutsideFiles, sources: Sequence[ImportFolder], cores: int) -> list[ListTask]:

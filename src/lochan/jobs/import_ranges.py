@@ -1,13 +1,12 @@
 """Cuts runs of listed files into the ranges of a tree, in tasks of Spark. The driver holds names, counts, and the rows
-where a cut may be.
+after which a cut is possible.
 
-    runs       ├──────1──────┤├──────2──────┤├──────3──────┤     each task told which of its rows may end a range
+    runs       ├──────1──────┤├──────2──────┤├──────3──────┤     each task reported which of its rows may end a range
     ranges     ├───a───┤├───b────┤├──c──┤├────d────┤├──e──┤     the driver counts; a task writes some of them
 
-A range begins where the one before it ends, so where ranges are cut follows from these rows and the counts alone. The
-first begins with the first file, as if nothing were before it: the code that puts the ranges into a tree opens those
-whose cuts are elsewhere there (`tree/assemble.py`).
-"""
+A range begins where the one before it ends, so the cuts follow from these rows and the counts alone. The first begins
+with the first file, as if nothing were before it: the code that puts the ranges into a tree opens those whose cuts are
+elsewhere there (`tree/assemble.py`)."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A program that cannot know whether its commit landed, because a driver was kille
 under the same name: (job, batch), which the commit carries. Every try looks for that name, on the head that it is
 computed on, and its commit is valid on that head alone. So it is exact with any number of writers.
 
-An overwrite may drop only what its rows were made of (ReplaceGuard). A change of single rows replaces the objects that
-it has read, on any head that still has all of them: what others have added meanwhile stays."""
+An overwrite may drop only the rows that its own rows were made of (ReplaceGuard). A change of single rows replaces the
+objects that it has read, on any head that still has all of them: rows that others have added meanwhile stay."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ from lochan.versioning.revisions.graph import LookUp, by_generation, only_left
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, stored on disk
 _SHOWN = 3
 
-Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # what the same commit removes, and what is left of it
+Removal = Callable[[MoveBase, Tree], Awaitable[Swap]]  # returns what the same commit removes, and what is left of it
 
 
 class ReplaceGuard(NamedTuple):
-    """What an overwrite may drop. With neither commits nor a head, it may replace everything. It can be pickled."""
+    """The rows that an overwrite may drop. With neither commits nor a head, it may replace everything. It can be
+    pickled."""
 
     read: tuple[str, ...] = ()  # commits that the rows were read at: the head may have nothing that one of them lacks
-    head: str = ""  # or the head that the caller names
-    empty: bool = False  # nothing may be there at all
+    head: str = ""  # the alternative: the head that the caller names
+    empty: bool = False  # whether nothing may exist there at all
 
     async def check(self, repository: OpenRepository, branch: str, head: str, under: str = "") -> None:
         """Checks that the head may be replaced. `under` is the path that is replaced. Raises PreconditionFailed or
@@ -67,7 +68,7 @@ class ReplaceGuard(NamedTuple):
             if not under:
                 return True
             left, right = [await repository.tree(refs.commit(each)) for each in (commit, head)]
-        except NotFound:  # it is of no history that is known
+        except NotFound:  # it belongs to no known history
             return True
         async with aclosing(diff(repository.trees, left, right, under)) as differences:
             async for _ in differences:
@@ -95,7 +96,7 @@ class BatchName(NamedTuple):
 
     job: str
     batch: int = 0
-    since: str = ""  # a head of the branch from before the job was named; "": unknown
+    since: str = ""  # a head of the branch from before the job was named; "" if it is unknown
 
     def metadata(self) -> dict[str, str]:
         return {JOB: self.job, BATCH: str(self.batch)}
@@ -111,17 +112,17 @@ def no_paths() -> pa.StringArray:
 
 @dataclass(frozen=True, slots=True)
 class LandResult:
-    commit: str  # "": there was nothing to land
-    rows: int = 0  # that were written, or changed
+    commit: str  # "" if there was nothing to land
+    rows: int = 0  # rows that were written, or changed
     objects: int = 0
-    size_bytes: int = 0  # that executors wrote
+    size_bytes: int = 0  # bytes that executors wrote
     faults: int = 0
     first_faults: tuple[Fault, ...] = ()
-    again: bool = False  # it had landed before, and these objects were not needed
-    put_bytes: int = 0  # that executors put to the store, as they counted it
-    unparsed_times: dict[str, int] = field(default_factory=dict)  # by field: values that are not times
+    again: bool = False  # whether it had landed before, and these objects were not needed
+    put_bytes: int = 0  # bytes that executors put to the store, by their own count
+    unparsed_times: dict[str, int] = field(default_factory=dict)  # by field: the number of values that are not times
     paths: pa.StringArray = field(default_factory=no_paths, compare=False, repr=False)  # of the objects, in no order
-    changed: RowCounts | None = None  # by a statement that changes single rows
+    changed: RowCounts | None = None  # only for a statement that changes single rows
 
     @classmethod
     async def of(cls, commit: str, entries: JobEntries) -> LandResult:
@@ -156,10 +157,10 @@ async def land(
     closes: tuple[str, ...] = (),
 ) -> LandResult:
     """Adds the objects to the current head. With `replace`, they replace all that it has `under` some paths, if the
-    guard permits that; with a `removal`, they replace what that takes away on the head; or they replace the objects
-    that the tasks have rewritten, if all of these still exist. Raises the errors of a move, PreconditionFailed,
+    guard permits that; with a `removal`, they replace the objects that it removes on the head; or they replace the
+    objects that the tasks have rewritten, if all of these still exist. Raises the errors of a move, PreconditionFailed,
     AlreadyExists, ConcurrentCommit, and Gone if garbage was collected twice since the job began and nothing held its
-    files open. `closes` names what held them open."""
+    files open. `closes` names the job that held them open."""
     async with job_entries(repository, messages) as entries:
         total = entries.total
         _check_replaced_once(total.removed)
@@ -175,7 +176,7 @@ class _Landing(NamedTuple):
     branch: str
     message: CommitMessage
     once: BatchName | None
-    under: tuple[str, ...]  # paths whose objects are replaced
+    under: tuple[str, ...]  # the paths whose objects are replaced
     removal: Removal | None
     guard: ReplaceGuard
     why: str

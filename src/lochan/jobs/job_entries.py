@@ -28,7 +28,7 @@ from lochan.store.threads import Threads, for_tables
 from lochan.versioning.heads.joins import NewObjects
 from lochan.versioning.open_repository import OpenRepository
 
-_AT_ONCE = 8  # runs that are read
+_AT_ONCE = 8  # runs that are read at the same time
 
 
 @asynccontextmanager
@@ -60,7 +60,8 @@ class JobEntries:
         return self.total.objects
 
     def new(self, closes: tuple[str, ...] = ()) -> NewObjects | None:
-        """Returns what an event must record about files that it is the first to name, and about what held them open."""
+        """Returns the record for an event of the files that no commit has named before, and of the job that held them
+        open."""
         mints = [each.mint for each in self.total.runs]
         mints += [lowest_mint(self.total.entries)] if self.total.entries else []
         return NewObjects(min(mints), closes) if mints else None

@@ -1,5 +1,6 @@
-"""Prepares segments of a journal in tasks of Spark: a task reads some segments, checks them, and sends what the fold
-needs of each. The driver starts one wave of tasks at a time, so it never holds more of a journal than that."""
+"""Prepares segments of a journal in tasks of Spark: a task reads some segments, checks them, and sends the parts of
+each that the fold needs. The driver starts one wave of tasks at a time, so it never holds more of a journal than
+that."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What passes between the driver and its tasks. A task must know the pool that it writes to; that is small, and the
-same for all tasks of a job. It reports the objects it wrote, with all that a plan needs to know about them, and never a
-row; or it reports why it failed. Entries of many objects are too much for the driver: they lie on the store as runs,
-and the message names these (`entry_runs.py`).
+"""Messages between the driver and its tasks. A task gets a description of the pool that it writes to; that is small,
+and the same for all tasks of a job. It reports the objects it wrote, with everything that a plan needs to know about
+them, and never a row; or it reports why it failed. Entries of many objects are too much for the driver: they lie on the
+store as runs, and the message names these (`entry_runs.py`).
 
 In Spark a message is one row with one binary column. Spark passes on only the text of an error, among a hundred lines
 of its own. So that text has a part that can be found again, and is raised here as the same error."""
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])
 SPARK_SCHEMA = f"{COLUMN} binary"
-_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # how Python reports an error
 _TOO_LARGE = re.compile(
     r"[Tt]otal size of serialized results of \d+ tasks? \([^()]*\) is bigger than [\w.]+ \([^()]*\)"
 )
@@ -57,8 +57,8 @@ class EntryRun(msgspec.Struct, frozen=True, array_like=True):
     entries."""
 
     run: RunRef
-    sha256: bytes  # of its file
-    mint: int  # the lowest of the files that its entries name (G3)
+    sha256: bytes  # the SHA-256 of its file
+    mint: int  # the lowest mint of the files that its entries name (G3)
     cuts: tuple[int, ...] = ()  # rows whose path may end a range of a tree, if they were requested
 
 
@@ -83,16 +83,16 @@ class RowCounts(msgspec.Struct, frozen=True, array_like=True):
 
 class TaskMessage(msgspec.Struct, frozen=True, array_like=True):
     entries: tuple[Entry, ...] = ()  # objects that are on the store, but not in a commit yet
-    rows: int = 0  # in them, and in those of the runs
-    size_bytes: int = 0  # of them
-    faults: int = 0  # lines that were no rows
+    rows: int = 0  # rows in these objects, and in those of the runs
+    size_bytes: int = 0  # the size of these objects
+    faults: int = 0  # lines that were not rows
     first_faults: tuple[Fault, ...] = ()
-    put_bytes: int = 0  # that the task put to the store since its last message
+    put_bytes: int = 0  # bytes that the task put to the store since its last message
     runs: tuple[EntryRun, ...] = ()  # more entries
-    unparsed_times: dict[str, int] = {}  # of the entries in runs, see `pools.facts`
-    folders: tuple[str, ...] = ()  # of partitions that it wrote files to
+    unparsed_times: dict[str, int] = {}  # for the entries in runs, see `pools.facts`
+    folders: tuple[str, ...] = ()  # the folders of the partitions that it wrote files to
     removed: tuple[Entry, ...] = ()  # objects of a branch that the entries replace
-    changed: RowCounts | None = None  # by a statement that changes single rows
+    changed: RowCounts | None = None  # only for a statement that changes single rows
 
     @property
     def objects(self) -> int:
@@ -148,7 +148,7 @@ class TaskFailed(Exception):
 
 @contextmanager
 def reports_errors() -> Iterator[None]:
-    """Wraps what a task does, so that its errors reach the driver."""
+    """Wraps the work of a task, so that its errors reach the driver."""
     try:
         yield
     except LochanError as error:
@@ -172,7 +172,7 @@ def error_of(error: Exception) -> LochanError:
         )
     _, lost, behind = text.partition("ExecutorLostFailure ")
     why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
-    if not lost and _FETCH_FAILED in text:  # the same, where a stage before had left its rows on them
+    if not lost and _FETCH_FAILED in text:  # the same, if an earlier stage had left its rows on them
         lost, why = _FETCH_FAILED, "the rows that it held were lost with it"
     if lost and why:
         return Refused(
@@ -198,18 +198,18 @@ class PoolTarget:
     place: StoreLocation
     repository_id: str
     settings: PoolSettings
-    mint: int  # folded before any task wrote a byte (G1)
-    limits: Limits = field(default=Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1))  # of one task
-    temp: str | None = None  # the folder for what does not fit into a task's memory; None: Spark's own
-    must: ReplaceTest | None = None  # that every row passes
+    mint: int  # the number that was folded before any task wrote a byte (G1)
+    limits: Limits = field(default=Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1))  # the limits of one task
+    temp: str | None = None  # the folder for data that does not fit into a task's memory; None for Spark's own
+    must: ReplaceTest | None = None  # a test that every row must pass
 
-    prefix: ClassVar[str] = ""  # all of the pool
-    suffix: ClassVar[str] = ""  # behind the name of the branch
-    verb: ClassVar[str] = "load"  # in the journal, and in a commit that has no message
+    prefix: ClassVar[str] = ""  # the whole pool
+    suffix: ClassVar[str] = ""  # the text after the name of the branch
+    verb: ClassVar[str] = "load"  # the verb in the journal, and in a commit that has no message
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
         """Writes the rows of a task."""
-        from lochan.jobs.pool_writer import write_rows  # with an engine behind it, which only tasks need
+        from lochan.jobs.pool_writer import write_rows  # it imports an engine, which only tasks need
 
         return write_rows(self, batches)
 
@@ -249,7 +249,7 @@ class PutCounter:
     def __init__(self, store: Store) -> None:
         self._counts = RequestCounts()
         self._told = 0
-        self.store = CountingStore(store, self._counts)  # to put through
+        self.store = CountingStore(store, self._counts)  # a store that counts the bytes that are put through it
 
     def message(self, entry: Entry, rows: int, folders: tuple[str, ...] = ()) -> TaskMessage:
         """Returns the message about an object that was put."""

@@ -52,13 +52,13 @@ if TYPE_CHECKING:
 
 BEAT_S = 5.0
 _LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
-_KEPT_MAX = 1_000  # records on the store
+_KEPT_MAX = 1_000  # records that are kept on the store
 _LAST_WORD_S = 10.0  # how long the end of a job may wait until it is recorded
 # Errors whose messages are about the store, names or limits. Messages of others may quote a value of a row.
 _TELLABLE = (Retry, Conflict, Gone, NotFound, Corrupt, LimitReached)
 _PATIENCE_S = 5.0
 _HOUR_US = 3_600_000_000
-_ONE_IN_62 = "0"  # of the last letters of ids
+_ONE_IN_62 = "0"  # old records are deleted by a job whose id ends with it, which is one in 62
 
 
 class JobPlace(Protocol):
@@ -254,7 +254,7 @@ def _add_driver_bytes(place: JobPlace, record: JobRecord) -> JobRecord:
 # --- the jobs of a lake as they are now: what each told last, and which are lost -------------------------------------
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
-SILENT_S = 86_400.0  # of a job that is recorded only when it ends
+SILENT_S = 86_400.0  # for a job that is recorded only when it ends
 
 
 async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
@@ -262,7 +262,7 @@ async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
     paths = [stat.path async for stat in store.list(PREFIX)]
     found = await asyncio.gather(*(_read(store, path) for path in reversed(paths[-limit:])))
     read = [_as_of(now, record) for record in found if record is not None]
-    return sorted(read, key=lambda record: record.started, reverse=True)  # names tell seconds only
+    return sorted(read, key=lambda record: record.started, reverse=True)  # names contain seconds only
 
 
 async def job_rows(store: Store, now: int) -> list[dict[str, Any]]:

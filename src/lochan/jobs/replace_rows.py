@@ -1,8 +1,8 @@
 """An overwrite of the rows that pass a test. The new rows must pass it too, and the commit that adds them removes the
 others.
 
-What is removed is computed on the head that the commit is based on, as for any delete. So rows that came meanwhile are
-replaced too, and others are never touched."""
+The removed rows are computed on the head that the commit is based on, as for any delete. So rows that came meanwhile
+are replaced too, and others are never touched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ReplaceTest(NamedTuple):
     """The test of the rows that are replaced. It can be pickled."""
 
-    text: str  # of the pipe language
+    text: str  # an expression of the pipe language
     now: int  # the value of `now` in it, at every place and time
 
 

@@ -53,7 +53,7 @@ _GONE = "gone"
 class ChangeTarget(PoolTarget):
     """A pool whose rows change. It can be pickled."""
 
-    tree: TreeRef = field(default=EMPTY)  # of the commit that the rows were read at
+    tree: TreeRef = field(default=EMPTY)  # the tree of the commit that the rows were read at
     commit: str = ""
     aliases: AliasNames = field(default=AliasNames())
 

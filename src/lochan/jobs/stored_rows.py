@@ -70,7 +70,7 @@ def _time(value: Any, type: Type, path: Path | None, times: Collection[Path]) ->
             return value if isinstance(value, datetime) else datetime.fromisoformat(value)
         if type == _DAY:
             return value.date() if isinstance(value, datetime) else date.fromisoformat(value)
-    except ValueError:  # of a year that Python does not have
+    except ValueError:  # a year that Python does not support
         pass
     if path in times:
         return value

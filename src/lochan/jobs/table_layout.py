@@ -1,4 +1,4 @@
-"""How a write lays out a table of files: its partitions, and which columns may be added to it."""
+"""The layout of a table of files for a write: its partitions, and whether columns may be added to it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 class TableLayout(NamedTuple):
     partition_by: tuple[str, ...] = ()
-    merge_schema: bool = True  # columns may be new to the table
-    schema: StructType | None = None  # of the rows; None: not known, and nothing is checked
+    merge_schema: bool = True  # whether columns may be new to the table
+    schema: StructType | None = None  # the schema of the rows; None if it is not known, and nothing is checked
 
     def check_is_pool(self, uri: Uri) -> None:
         """Raises Invalid for options that a pool does not have."""

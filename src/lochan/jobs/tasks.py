@@ -104,15 +104,15 @@ async def on_spark(
         return work()
 
     watch = None if listener is None else Watch(spark, tag, listener)
-    with ThreadPoolExecutor(1) as threads:  # what Spark knows of a thread ends with it
+    with ThreadPoolExecutor(1) as threads:  # Spark's data about a thread ends with it
         task = asyncio.get_running_loop().run_in_executor(threads, begun)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            while not task.done():  # again and again: it may just be about to start the next job
+            while not task.done():  # repeatedly, because it may just be about to start the next job
                 tagged.stop()
                 await asyncio.wait([task], timeout=_AGAIN_S)
-            task.exception()  # it was stopped, and its error does not matter
+            task.exception()  # it was stopped on purpose, so its error does not matter
             raise
         finally:
             if watch is not None:

@@ -25,7 +25,7 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
     "in order",
     "left alone",  # by a rule
     "no such branch",
-    "busy",  # others were faster several times: left to the next round
+    "busy",  # other processes were faster several times, so the next round does it
     "failed",
 )
 _TRIES = 3

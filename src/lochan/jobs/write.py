@@ -3,8 +3,7 @@ once.
 
     begin ──▶ WriteJob ──▶ write, in each task ──▶ messages ──▶ land_job
 
-All doors of Spark go this way: frames, the data source, and each batch of a stream.
-"""
+All interfaces of Spark use it: frames, the data source, and each batch of a stream."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ _TRIES = 3
 
 
 class JobLake(JobPlace, Protocol):
-    """An open lake, as jobs need it."""
+    """The methods of an open lake that jobs need."""
 
     @property
     def place(self) -> StoreLocation: ...
@@ -75,13 +74,13 @@ class JobLake(JobPlace, Protocol):
 
 
 class Replace(NamedTuple):
-    """Everything that is there is replaced. `origins` are the places that the new rows were read from."""
+    """An overwrite of everything that exists at a place. `origins` are the places that the new rows were read from."""
 
     origins: Collection[Origin] = ()
     expect: str = ""  # the head that may be replaced, by a ref
-    where: str = ""  # of a pool: only rows that pass this test are replaced
-    dynamic: bool = False  # of a table: only the partitions that rows come to
-    empty: bool = False  # nothing may be there at all
+    where: str = ""  # for a pool: only rows that pass this test are replaced
+    dynamic: bool = False  # for a table: only the partitions that rows come to
+    empty: bool = False  # whether nothing may exist there at all
 
     async def guard(self, repository: OpenRepository) -> ReplaceGuard:
         """Returns the guard of the overwrite. Raises NotFound."""
@@ -96,19 +95,19 @@ class WriteRequest(NamedTuple):
     uri: Uri
     actor: Actor
     message: CommitMessage = NOTHING
-    replace: Replace | None = None  # None: rows are added
-    batch: BatchName | None = None  # of a stream; None: a job of its own
-    memory_bytes: int = TASK_MEMORY_BYTES  # of one task
-    silent: bool = False  # no process stays with the job and reports
-    skips: bool = False  # where something is there already, nothing is done
-    table: TableLayout = NO_LAYOUT  # of files
-    change: ChangeRequest | None = None  # single rows change; None: rows come as they are
-    trial: bool = False  # nothing will be written: so nothing is held open
+    replace: Replace | None = None  # None if rows are added
+    batch: BatchName | None = None  # the batch of a stream; None for a job of its own
+    memory_bytes: int = TASK_MEMORY_BYTES  # for one task
+    silent: bool = False  # whether no process stays with the job and reports
+    skips: bool = False  # whether nothing is done if something exists there already
+    table: TableLayout = NO_LAYOUT  # only for files
+    change: ChangeRequest | None = None  # set if single rows change
+    trial: bool = False  # whether nothing will be written, so that nothing is held open
 
 
 class ChangeRequest(NamedTuple):
-    verb: str  # in the journal, and in a commit that has no message
-    commit: str  # that the rows were read at
+    verb: str  # the verb in the journal, and in a commit that has no message
+    commit: str  # the commit that the rows were read at
 
 
 @dataclass(frozen=True)
@@ -123,11 +122,11 @@ class WriteJob:
     message: CommitMessage
     replace: bool
     guard: ReplaceGuard = NO_GUARD
-    workspace: str = ""  # its id
-    record: JobRecord | None = None  # of a silent one
-    skips: bool = False  # where something came there meanwhile, nothing lands
-    dynamic: bool = False  # only the partitions that rows come to are replaced
-    verb: str = ""  # in the journal, and in a commit that has no message; "": that of the target
+    workspace: str = ""  # the id of the workspace
+    record: JobRecord | None = None  # only for a silent job
+    skips: bool = False  # whether nothing lands if something came there meanwhile
+    dynamic: bool = False  # whether only the partitions that rows come to are replaced
+    verb: str = ""  # the verb in the journal, and in a commit that has no message; "" for that of the target
     hold: str = ""  # the job that holds its files open, by the id of its record
 
     @property
@@ -214,7 +213,7 @@ async def land_job(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]
 
 
 async def land_silently(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -> LandResult:
-    """Does the same, and writes the result to the job's record."""
+    """Lands the messages like `land_job`, and writes the result to the job's record."""
     assert job.record is not None
     return await _report_landing(land_job(lake, job, messages), partial(end_silent, lake, job.record))
 
@@ -275,7 +274,7 @@ async def _land(lake: JobLake, job: WriteJob, messages: Sequence[TaskMessage]) -
             why=job.verb or job.target.verb,
             closes=hold_ids(job.hold),
         )
-        if landed.again or not landed.commit:  # what this try wrote is not needed
+        if landed.again or not landed.commit:  # the objects of this try are not needed
             await give_up(repository, job.hold, actor=job.actor)
         return landed
     except AlreadyExists:
@@ -340,7 +339,7 @@ async def _begin_table(lake: JobLake, repository: OpenRepository, request: Write
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)
     if found.branch is not None and not found.branch.layers.empty:
-        raise dirty(found.branch.name)  # its commit would be refused, when all is written
+        raise dirty(found.branch.name)  # its commit would be refused after everything was written
     if request.replace is not None and request.replace.where:
         raise Invalid("files are not replaced by a test of their rows", hint="write partitions with dynamic overwrite")
     target = await files_target(repository, lake.place, uri.path, request.table.partition_by)
@@ -349,7 +348,7 @@ async def _begin_table(lake: JobLake, repository: OpenRepository, request: Write
     guard = await _table_guard(repository, request.replace, workspace)
     if guard.empty and workspace and await _paths(repository, ref, uri.path):
         raise already_there(str(uri))
-    if guard.head or not (request.replace and request.replace.dynamic):  # else partitions are not known yet
+    if guard.head or not (request.replace and request.replace.dynamic):  # otherwise the partitions are not known yet
         await guard.check(repository, ref, found.commit_id, uri.path)
     return _job(lake, request, ref, target, found.commit_id, guard, workspace)
 

@@ -1,1 +1,1 @@
-"""The journal: all mutable state."""
+"""The journal, which holds all mutable state."""

@@ -1,8 +1,7 @@
 """The events of one journal or of several, in the order in which they happened, each with a line of text for people.
 
 Within a journal, record numbers order the events. Between journals only the writers' wall clocks do, and those may
-differ a little.
-"""
+differ a little."""
 
 import heapq
 import re
@@ -25,9 +24,9 @@ from lochan.journal.journal import Journal
 from lochan.journal.pull_texts import pull_text
 
 _FOLLOW_PAUSE_S = 0.5
-_NAMED_MAX = 3  # the first few of many paths are named
-_DIGITS = 12  # of a commit's id
-_END_CHARACTERS = 8  # of a journal's id, in cursors
+_NAMED_MAX = 3  # if there are many paths, the first few are named
+_DIGITS = 12  # digits of a commit's id
+_END_CHARACTERS = 8  # characters of a journal's id in cursors
 _PART = re.compile(r"([0-9A-Za-z_]{1,8}):([0-9]{1,18})(?:\.([0-9]{1,9}))?")
 OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
 
@@ -37,26 +36,26 @@ class EventLine:
     """One event, with everything that is known about it."""
 
     number: int  # the logical time: within a journal, later events have higher numbers
-    index: int  # its place in the record
-    time: int  # wall, microseconds since 1970
+    index: int  # the event's place in the record
+    time: int  # wall-clock time in microseconds since 1970
     user: str
     client: str
     source: str
-    repository: str  # id, or _lake
+    repository: str  # the id of a repository, or _lake
     type: str
     payload: dict[str, Any]  # the event's fields by name, without secrets
-    text: str  # one line that says what happened
-    author: str = ""  # on whose behalf the user acts, if anybody
-    cursor: str = ""  # of a feed: where it goes on after this event, for `read_events`
-    ends_record: bool = False  # it is the last event of its record
+    text: str  # one line that describes the event
+    author: str = ""  # the person on whose behalf the user acts, if there is one
+    cursor: str = ""  # in a feed: the cursor after this event, for `read_events`
+    ends_record: bool = False  # whether it is the last event of its record
 
 
 async def read_events(
     open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | str | None = None, follow: bool = False
 ) -> AsyncIterator[EventLine]:
-    """The newest come last. Either the `last` events of all journals together, or those `after` the cursor of an event,
-    or after the record of that number, for which there must be only one journal. With `follow`, future events too.
-    Raises Invalid for what is no cursor."""
+    """Yields events, the newest last: either the `last` events of all journals together, or those `after` the cursor of
+    an event, or after the record of that number, which works only with a single journal. With `follow`, it yields
+    future events too. Raises Invalid for a text that is no cursor."""
     positions = FeedPositions()
     if after is None:
         found = await last_events(await open(), last, positions)
@@ -78,30 +77,31 @@ async def read_events(
 
 
 class FeedPositions:
-    """How far a feed is in each of its journals. Its text is the cursor: `journal:number` for each journal whose
-    records up to that number were shown, or `journal:number.index` in the midst of a record. Ids are cut to their ends,
-    which are random, because a cursor has to fit into the header of a request."""
+    """The position of a feed in each of its journals. Its text is the cursor: `journal:number` for each journal whose
+    records up to that number were shown, or `journal:number.index` in the middle of a record. Ids are cut to their
+    ends, which are random, because a cursor has to fit into the header of a request."""
 
     def __init__(self) -> None:
         self._at: dict[str, tuple[int, int | None]] = {}
 
     def begin(self, journal: str, number: int) -> None:
-        """After that record."""
+        """Sets the position after that record."""
         self._at[journal] = number, None
 
     def parse(self, cursor: str, journals: Sequence[Journal]) -> None:
-        """Journals that it does not name begin at their first record. Raises Invalid."""
+        """Sets the positions of a cursor. Journals that it does not name begin at their first record. Raises
+        Invalid."""
         by_end = {_end(each.journal): each.journal for each in journals}
         for part in cursor.split(","):
             found = _PART.fullmatch(part)
             if found is None:
                 raise Invalid(f"{part[:40]!r} is not the position of an event", hint="give one that a feed has shown")
             end, number, index = found.groups()
-            if end in by_end:  # else its repository is gone
+            if end in by_end:  # otherwise its repository is gone
                 self._at[by_end[end]] = int(number), None if index is None else int(index)
 
     def after(self, journal: str) -> int:
-        """Records up to this number are not looked at again."""
+        """Returns the number up to which records need not be read again."""
         number, index = self._at.get(journal, (0, None))
         return number if index is None else number - 1
 
@@ -110,7 +110,7 @@ class FeedPositions:
         return line.number == number and index is not None and line.index <= index
 
     def passed(self, line: EventLine) -> EventLine:
-        """The event, with the cursor behind it."""
+        """Returns the event with the cursor after it, and moves the position there."""
         self._at[line.repository] = line.number, None if line.ends_record else line.index
         return replace(line, cursor=str(self))
 
@@ -128,11 +128,11 @@ def _end(journal: str) -> str:
 async def last_events(
     journals: Sequence[Journal], count: int | None, positions: FeedPositions | None = None
 ) -> list[EventLine]:
-    """The last `count` events of all journals together, or all of them, the newest last. Sets the positions before the
-    first of them."""
+    """Returns the last `count` events of all journals together, or all of them, the newest last. Sets the positions
+    before the first of them."""
     several = []
     for journal in journals:
-        # A record holds an event, or hardly ever none, so the last records are enough. One more shows where they begin.
+        # Hardly any record holds no event, so the last records are enough. One more shows where they begin.
         after = 0 if count is None else max(0, (await journal.fresh()).number - count - 1)
         several.append([line async for line in events_after(journal, after)])
         if positions is not None:
@@ -146,7 +146,7 @@ async def last_events(
 
 
 async def _events_after(journals: Sequence[Journal], positions: FeedPositions) -> AsyncIterator[EventLine]:
-    """Journal by journal. One that is not known yet is read from its beginning."""
+    """Yields the events journal by journal. A journal without a position is read from its beginning."""
     for journal in journals:
         async for line in events_after(journal, positions.after(journal.journal)):
             if not positions.knows(line):
@@ -154,14 +154,14 @@ async def _events_after(journals: Sequence[Journal], positions: FeedPositions) -
 
 
 async def events_after(journal: Journal, number: int) -> AsyncIterator[EventLine]:
-    """The events of records with a higher number."""
+    """Yields the events of records with a higher number."""
     async for sealed in journal.records(number):
         for line in lines(sealed):
             yield line
 
 
 def lines(sealed: SealedRecord) -> list[EventLine]:
-    """The events of a record."""
+    """Returns the events of a record."""
     record = sealed.record
     changes = [(entry, change) for entry in record.entries for change in entry.changes]
     return [
@@ -184,7 +184,8 @@ def lines(sealed: SealedRecord) -> list[EventLine]:
 
 
 def describe(event: Event | None, type: str) -> str:
-    """`type` is the event's name, which is all that is known about an event of a newer version."""
+    """Returns a line of text about the event. `type` is the event's name, which is all that is known about an event of
+    a newer version."""
     if event is None:
         return f"{type} (written by a newer Lochan)"
     return _repository(event) or _ref(event) or _object(event) or pull_text(event) or _access(event) or type

@@ -1,4 +1,4 @@
-"""A journal, the only mutable thing in a lake: append, follow, checkpoint and trim put together, without logic of its
+"""A journal, the only mutable thing in a lake. It combines append, follow, checkpoint and trim, without logic of its
 own."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 CHECKPOINT_EVERY = 256
-# Or after so many requests of this process, if many share a record: what a cold start folds takes 50 ms, and the
-# checkpoints of a server that is busy with PUTs two hundredths of its time.
+# Or after so many requests of this process, if many share a record. A cold start folds that many in 50 ms, and the
+# checkpoints of a server that is busy with PUTs take two hundredths of its time.
 CHECKPOINT_REQUESTS = 4_096
 _FOLLOW_PAUSE_S = 0.25
 # The least time between two trims of a process behind its own appends. In a bucket nothing is deleted before it is a
@@ -41,13 +41,13 @@ class Settings:
     hold_s: float = 0.0  # how long a batch waits for more requests
     patience_s: float = 30.0  # how long an append is tried before its outcome counts as unknown
     checkpoint_every: int = CHECKPOINT_EVERY
-    trims: bool = True  # after its own appends
-    mirror_every: int = 64  # records, if the journal is mirrored to the bucket
-    mirror_s: float = 5.0  # or seconds after the first record that is not mirrored, whichever is sooner
+    trims: bool = True  # whether it trims after its own appends
+    mirror_every: int = 64  # in records, if the journal is mirrored to the bucket
+    mirror_s: float = 5.0  # or in seconds after the first record that is not mirrored, whichever is sooner
 
 
 class JournalBehind(Protocol):
-    """Works behind the writer: the mirror, if the journal is not in the bucket itself."""
+    """Work that runs after the writer: the mirror, if the journal is not in the bucket itself."""
 
     def appended(self, number: int) -> None: ...
 
@@ -81,8 +81,8 @@ class Journal:
         self._behind = behind
         self._group: GroupCommit | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._requests = 0  # since the last checkpoint
-        self._trimmed_at = float("-inf")  # boot time
+        self._requests = 0  # the number of requests since the last checkpoint
+        self._trimmed_at = float("-inf")  # in boot time
         self._trimming = False
 
     @classmethod
@@ -99,8 +99,8 @@ class Journal:
         behind: JournalBehind | None = None,
         known: State | None = None,
     ) -> Journal:
-        """A cold start with the newest readable checkpoint, or with a `known` state of the same journal, if its last
-        record is there. The first read or write brings it up to date."""
+        """Opens a journal by a cold start: with the newest readable checkpoint, or with a `known` state of the same
+        journal, if the journal has the last record of that state. The first read or write brings it up to date."""
         if known is not None and await holds(slots, known):
             state = known.under(schema)
         else:
@@ -113,19 +113,20 @@ class Journal:
         return self._settings.writer
 
     async def fresh(self) -> State:
-        """The state with every write that any process acknowledged before this call. Use it before the next await."""
+        """Returns the state with every write that any process acknowledged before this call. Callers use it before the
+        next await."""
         return await self.tail.fresh()
 
     async def submit(self, request: AppendRequest) -> Any:
-        """Durable when it returns; see GroupCommit.submit."""
+        """Submits a request, which is durable when this returns; see GroupCommit.submit."""
         return await self._writer().submit(request)
 
     def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
-        """Like `submit`, for a caller that already waits for `future`."""
+        """Submits a request like `submit`, for a caller that already waits for `future`."""
         self._writer().enqueue(request, future)
 
     async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[SealedRecord]:
-        """Every record with a number above `after`, in order; with `follow`, future records too."""
+        """Yields every record with a number above `after`, in order; with `follow`, future records too."""
         chain = Chain(self.journal, after, None)
         tail = JournalTail(self.slots, chain, self._clock, self._rules)
         while True:
@@ -148,7 +149,8 @@ class Journal:
         return checkpoint.number
 
     async def trim(self) -> TrimResult:
-        """Packs full groups into segments, and deletes their slots and old checkpoints. Safe beside everybody else."""
+        """Packs full groups into segments, and deletes their slots and old checkpoints. It is safe beside other
+        processes."""
         return await self._trimmer().trim()
 
     def _trimmer(self) -> Trimmer:
@@ -203,10 +205,11 @@ class Journal:
         task.add_done_callback(self._background.discard)
 
     async def _keep_small(self) -> None:
-        """Runs in every process that writes, server or command, so that the journal stays small without other help."""
+        """Trims and writes checkpoints. It runs in every process that writes, server or command, so that the journal
+        stays small without other help."""
         try:
             await self.checkpoint()
-        except LochanError as error:  # only a shortcut; the next one may succeed
+        except LochanError as error:  # a checkpoint is only a shortcut, and the next one may succeed
             self.schema.alarm(f"no checkpoint of {self.journal} at {self.tail.state.number}: {error}")
             return
         try:
@@ -237,17 +240,16 @@ class ProbeBatch:
         loop turns    request request request ▏look▏answer answer answer ▏request …
                          └───────┴───────┴── have arrived before the look was sent
 
-    A look is a few system calls, at each of which the interpreter changes threads. One for each request would take as
-    long as all the rest.
-    """
+    A look is a few system calls, at each of which the interpreter changes threads. One look for each request would take
+    as long as all the rest."""
 
     def __init__(self) -> None:
         self._next: asyncio.Future[None] | None = None
         self._journals: set[Journal] = set()
 
     async def wait(self, *journals: Journal) -> None:
-        """Returns when these have been looked at. Whether that was enough, their tails tell: `anchor.sent` is later
-        than what the caller's clock showed before."""
+        """Returns when these journals have been probed. Their tails show whether that was enough: `anchor.sent` is
+        later than the time on the caller's clock before."""
         import asyncio  # a command that reads a local lake has no event loop
 
         if self._next is None:
@@ -261,7 +263,7 @@ class ProbeBatch:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Another who waited was cancelled, and the look with it. Its tails tell.
+            # Another waiter was cancelled, and its probe with it. The tails show that.
 
     def _look(self) -> None:
         looked, self._next = self._next, None

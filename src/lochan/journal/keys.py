@@ -22,20 +22,20 @@ from lochan.ids import key_time
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.table import FoldTable
 
-# Part of the fold, so the same in every process: the lake's history decides what is remembered, not a setting.
+# This is part of the fold, so it is the same in every process: the lake's history decides what is kept, not a setting.
 KEPT_PER_USER = 4_096
 KEY_LENGTH_MAX = 255
 
 
 class KnownKey(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: bytes
-    time: int  # when the key was made; for a foreign key, when its record was
+    time: int  # when the key was made; for a foreign key, when its record was made
     result: Any
     pending: bool
 
 
 class KeyedResult(NamedTuple):
-    """The request was carried out before, with this result."""
+    """The result of a request that was carried out before."""
 
     result: Any
 
@@ -47,13 +47,14 @@ class Keys:
         self._rules = rules
 
     def look_up(self, entry: RecordEntry, record_time: int) -> KeyedResult | None:
-        """None: a new key, so carry the request out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
+        """Returns the result of an earlier request with this key, or None for a new key, whose request must be carried
+        out. Raises KeyReused, Unknown (the key is too old to be known) or Invalid."""
         return self.look_up_key(entry.actor.user, entry.key, entry.fingerprint, record_time, pending=entry.pending)
 
     def look_up_key(
         self, user: str, key: str, fingerprint: bytes, record_time: int, *, pending: bool = False
     ) -> KeyedResult | None:
-        """The same, for a request without an entry."""
+        """Looks up the key of a request that has no entry yet, like `look_up`."""
         keys = self._users.get(user)
         known = keys.known.get(key) if keys else None
         if known is not None:
@@ -103,7 +104,7 @@ class Keys:
             self._users.put(name, _UserKeys(known, floor, self))
 
     def _own(self, name: str) -> "_UserKeys":
-        """The user's keys. Copied first if they belong to the state that this one was forked from."""
+        """Returns the user's keys. They are copied first if they belong to the state that this one was forked from."""
         user = self._users.get(name)
         if user is None or user.owner is not self:
             user = _UserKeys(dict(user.known), user.floor, self) if user else _UserKeys({}, -1, self)
@@ -133,8 +134,8 @@ _decoder = msgspec.msgpack.Decoder(dict[str, tuple[int, dict[str, KnownKey]]])
 class KeyedActor(Actor, frozen=True, array_like=True):
     key: str = ""
     fingerprint: bytes = b""
-    is_new: bool = False  # just made by this process: nobody can have used it before
-    others: tuple[CarriedRequest, ...] = ()  # of the same user, which the same changes carry out
+    is_new: bool = False  # whether this process has just made the key, so that no request can have used it before
+    others: tuple[CarriedRequest, ...] = ()  # requests of the same user that the same changes carry out
 
 
 class CarriedOut(LochanError):
@@ -151,7 +152,8 @@ class CarriedOut(LochanError):
 
 
 def with_key(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
-    """`request` is everything that distinguishes this request from others. Raises Invalid for an invalid key."""
+    """Returns the actor with an idempotency key. `request` is everything that distinguishes this request from others.
+    Raises Invalid for an invalid key."""
     if not key:
         return actor
     check_key_text(key)
@@ -160,8 +162,8 @@ def with_key(actor: Actor, key: str, *request: object, is_new: bool = False) -> 
 
 
 def with_keys(actor: Actor, requests: Sequence[Actor]) -> Actor:
-    """Who acts for several requests of one user at once: the changes carry out all of those that have a key. An append
-    that finds one of them carried out before raises CarriedOut with its key, and changes nothing."""
+    """Returns an actor for several requests of one user at once: the changes carry out all of those that have a key. An
+    append that finds that one of them was carried out before raises CarriedOut with its key, and changes nothing."""
     keyed = [each for each in requests if isinstance(each, KeyedActor)]
     if not keyed:
         return actor
@@ -170,12 +172,13 @@ def with_keys(actor: Actor, requests: Sequence[Actor]) -> Actor:
 
 
 def without_key(actor: Actor) -> Actor:
-    """For appends that do not decide the request: those before its last one, and those that clean up after it."""
+    """Returns the actor without its key, for appends that do not decide the request: those before its last one, and
+    those that clean up after it."""
     return Actor(*_of(actor)) if isinstance(actor, KeyedActor) else actor
 
 
 def part_of(actor: Actor, name: str) -> Actor:
-    """For one of several parts of a request, each of which is decided by itself."""
+    """Returns the actor for one of several parts of a request, each of which is decided by itself."""
     if not isinstance(actor, KeyedActor):
         return actor
     return msgspec.structs.replace(actor, key=f"{actor.key}/{sha256(name.encode()).hexdigest()[:16]}")

@@ -34,18 +34,18 @@ _TWO_DATABASES = "the database was restored from an old copy, or two databases w
 
 
 class MirrorResult(NamedTuple):
-    segments: int  # created by this call
-    records: int  # mirrored by this call
-    upto: int  # the last number that the bucket holds
+    segments: int  # segments that this call created
+    records: int  # records that this call mirrored
+    upto: int  # the number of the last record in the bucket
 
 
 class _Held(NamedTuple):
-    """What the bucket has: all groups before `group` as segments, and the records of that group up to `upto`."""
+    """The content of the bucket: all groups before `group` as segments, and the records of that group up to `upto`."""
 
     group: int
-    before: bytes  # digest of the record before the group's first
+    before: bytes  # the digest of the record before the group's first
     upto: int
-    digest: bytes  # of record `upto`
+    digest: bytes  # the digest of record `upto`
 
 
 class Mirror:
@@ -127,7 +127,7 @@ class Mirror:
         return held
 
     async def _first_unpacked(self) -> int:
-        """Segments are made in order: gallop, then bisect."""
+        """Returns the first group that is not packed. Segments are made in order, so this gallops, then bisects."""
         high = 1
         while await self._files.has_segment(high - 1):
             high *= 2
@@ -201,7 +201,7 @@ class Mirroring:
 
 
 async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> AsyncIterator[SealedRecord]:
-    """The journal from the bucket alone, link by link, as far as it was mirrored. Raises Corrupt."""
+    """Yields the journal from the bucket alone, link by link, as far as it was mirrored. Raises Corrupt."""
     files = _Files(store, journal, group)
     chain = Chain(journal, 0, GENESIS)
     while True:
@@ -215,11 +215,11 @@ async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> Asyn
 
 
 async def _next_file(files: _Files, number: int, group: int) -> Segment | None:
-    """The file with this record. None: neither it nor any later record is mirrored."""
+    """Returns the file with this record, or None if neither it nor any later record is mirrored."""
     segment = await files.segment(number // group)
     if segment is None:
         batches = await files.batches()
-        # Look again: another mirror may have just packed the group and removed its batches.
+        # Another mirror may have just packed the group and removed its batches, so the segment is read again.
         segment = await files.batch_with(number, batches) or await files.segment(number // group)
         if segment is None and any(batch.first > number for batch in batches):
             raise Corrupt(f"record {number} is missing from {files.name}, and later ones are there", hint=_RESTORE)
@@ -262,7 +262,7 @@ class _Files:
         return f"{self._folder}{batch.first:0{_DIGITS}d}-{batch.last:0{_DIGITS}d}"
 
     async def put(self, path: str, segment: Segment) -> None:
-        """The name determines the content, so another process that created the file wrote the same."""
+        """Puts a file. The name determines the content, so another process that created the file wrote the same."""
         data = segments.encode(segment)
         try:
             await self._store.put_if_absent(path, data)
@@ -274,7 +274,7 @@ class _Files:
                         f"{path} in {self._store.url} holds other records than the journal", hint=_TWO_DATABASES
                     )
 
-            with suppress(NotFound):  # a batch that was replaced meanwhile
+            with suppress(NotFound):  # the batch was replaced meanwhile
                 await get_decoded(self._store, path, check)
 
     async def has_segment(self, group: int) -> bool:
@@ -292,13 +292,14 @@ class _Files:
         return found
 
     async def batch_with(self, number: int, batches: list[_Batch]) -> Segment | None:
-        """The longest readable batch with this record. Raises Corrupt if there are some and all are damaged."""
+        """Returns the longest readable batch with this record, or None. Raises Corrupt if there are some and all are
+        damaged."""
         damaged: Corrupt | None = None
         holding = [batch for batch in batches if batch.first <= number <= batch.last]
         for batch in sorted(holding, key=lambda b: b.last, reverse=True):
             try:
                 return await self.read(batch)
-            except NotFound:  # replaced meanwhile
+            except NotFound:  # it was replaced meanwhile
                 continue
             except Corrupt as error:
                 damaged = error

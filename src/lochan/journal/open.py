@@ -14,7 +14,7 @@ from lochan.journal.slots import GROUP, ObjectSlots, Slots
 from lochan.journal.state import Alarm, Schema, State, StatePart
 from lochan.store.protocol import Store
 
-if TYPE_CHECKING:  # loaded only for a lake that has its journals there
+if TYPE_CHECKING:  # imported only for a lake that has its journals in PostgreSQL
     from lochan.journal.postgres import PostgresConnection
     from lochan.journal.trim import TrimResult
 
@@ -22,7 +22,8 @@ JOURNALS = ("store", "postgres")
 
 
 class KnownStates(Protocol):
-    """States of journals that were folded before. One is given away once, because two must not fold into it."""
+    """States of journals that were folded before. Each is given to one caller only, because two must not fold into
+    it."""
 
     def take(self, journal: str) -> State | None: ...
 
@@ -30,7 +31,8 @@ class KnownStates(Protocol):
 
 
 class Journals:
-    """`url` is the database's; it is not used for journals on the store. `known` are used for those alone."""
+    """Opens the journals of a lake. `url` is the database's; it is not used for journals on the store. `known` states
+    are used only for those."""
 
     def __init__(
         self,
@@ -60,12 +62,12 @@ class Journals:
         self._opened: WeakSet[Journal] = WeakSet()
 
     async def prepare(self) -> None:
-        """For a new lake, before it is created: raises whatever would prevent its journals from being used."""
+        """Prepares a new lake before it is created. Raises whatever would prevent its journals from being used."""
         if self._file.journal == "postgres":
             await self._connection().register(self._file.lake)
 
     async def open(self, journal: str, parts: tuple[type[StatePart], ...], store: Store | None = None) -> Journal:
-        """`store`: where the journal is, if not in the lake's own."""
+        """Opens a journal. `store` is where the journal is, if not in the lake's own store."""
         schema = Schema(*parts, alarm=self._alarm)
         slots = await self._slots(journal, store)
         if self._file.journal == "postgres":
@@ -91,8 +93,8 @@ class Journals:
         return PostgresSlots(database, self._file.lake, journal, bucket)
 
     async def trim(self, journal: str, parts: tuple[type[StatePart], ...], store: Store | None = None) -> TrimResult:
-        """Trims a journal that this process does not have open. Finds out without a fold whether there is anything to
-        do."""
+        """Trims a journal that this process does not have open. It finds out without a fold whether there is anything
+        to do."""
         from lochan.journal.trim import NOTHING, has_work
 
         if not await has_work(await self._slots(journal, store)):

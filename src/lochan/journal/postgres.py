@@ -35,7 +35,7 @@ from lochan.journal.slots import ObjectSlots, SlotListing
 
 URL_SETTING = "set journal.postgres.url, or LOCHAN_JOURNAL__POSTGRES__URL: postgresql://user:password@host/database"
 
-_COMMAND_S = 15.0  # a command that takes longer is given up; half of the time an append is tried
+_COMMAND_S = 15.0  # a command that takes longer is abandoned; this is half of the time for which an append is tried
 _CONNECT_S = 5
 _LISTED_AT_ONCE = 1_000
 
@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 
 class PostgresSlots:
-    """For one journal. `bucket` is where the segments' bytes go; its group size is this journal's too."""
+    """The slots of one journal. The segments' bytes go to `bucket`, whose group size is this journal's too."""
 
     def __init__(self, database: "PostgresConnection", lake: str, journal: str, bucket: ObjectSlots) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class PostgresSlots:
         return found if len(found) == count else [*found, None]
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
-        # Not synced: a row that a crash brings back has a segment, so it is ignored and deleted again.
+        # This is not synced: a row that a crash brings back has a segment, so it is ignored and deleted again.
         await self._database.write(
             "WITH unsynced AS (SELECT set_config('synchronous_commit', 'off', true))"
             " DELETE FROM lochan.records USING unsynced WHERE lake = %s AND journal = %s AND number = ANY(%s)",
@@ -123,11 +123,11 @@ class PostgresSlots:
             after = rows[-1][0]
 
     async def create_segment(self, group: int, data: bytes) -> None:
-        """First the bucket, then the row: once the row exists, slots may be deleted, and a rebuild has only the
-        bucket."""
+        """Creates a segment, first in the bucket, then as a row: once the row exists, slots may be deleted, and a
+        rebuild has only the bucket."""
         try:
             await self._bucket.create_segment(group, data)
-        except AlreadyExists:  # by the mirror, or another trimmer
+        except AlreadyExists:  # the mirror or another trimmer has created it
             if await self._bucket.read_segment(group) != data:
                 raise self._differs(group) from None
         fp("postgres.segment_in_bucket")
@@ -196,7 +196,7 @@ class PostgresConnection:
         await self.write("INSERT INTO lochan.lakes (lake) VALUES (%s) ON CONFLICT DO NOTHING", (lake,))
 
     async def check_registered(self, lake: str) -> None:
-        """Another lake's database, or a new empty one, must not look like an empty journal."""
+        """Raises Refused for another lake's database, or a new empty one, which must not look like an empty journal."""
         if not await self.read("SELECT 1 FROM lochan.lakes WHERE lake = %s", (lake,)):
             raise Refused(
                 f"the database {self.name} holds no journals of lake {lake}",
@@ -249,7 +249,8 @@ class PostgresConnection:
         return self._connection
 
     async def _set_up(self, connection: psycopg.AsyncConnection[Row]) -> None:
-        """The meaning of an answer must not depend on the defaults of a server, a database or a role."""
+        """Sets up a connection. The meaning of an answer must not depend on the defaults of a server, a database or a
+        role."""
         rows = await self._execute(
             connection,
             "SELECT set_config('synchronous_commit', 'on', false),"
@@ -268,7 +269,7 @@ class PostgresConnection:
             await connection.close()
 
     def _message(self, error: psycopg.Error) -> str:
-        """The server's message in one line, with its name and without a password."""
+        """Returns the server's message in one line, with its name and without a password."""
         text = " ".join((error.diag.message_primary or str(error)).split())
         password = str(self._options.get("password") or "")
         return f"{self.name}: {text.replace(password, '***') if password else text}"
@@ -278,8 +279,8 @@ class _Lost(Transient):
     """The connection broke under a command."""
 
 
-# On somebody's server: columns are only ever added. The lock makes one of several processes create, and the rest wait.
-# Records come and go, and are compressed nowhere else either.
+# These are on somebody's server: columns are only ever added. The lock makes one of several processes create, and the
+# rest wait. Records come and go, and are not compressed elsewhere either.
 _TABLES = (
     "SELECT pg_advisory_xact_lock(7812455961140843600)",
     "CREATE SCHEMA IF NOT EXISTS lochan",
@@ -329,7 +330,8 @@ def _shut(line: int) -> None:
 
 
 def _no_connection(text: str) -> LochanError:
-    """libpq reports only text if it cannot connect. An unknown reason may pass."""
+    """Returns the error for a failed connection, for which libpq reports only text. If the reason is unknown, the error
+    is Transient, because it may pass."""
     if re.search('database ".*" does not exist', text):
         return NotFound(text, hint="create the database, or correct journal.postgres.url")
     if _NOT_LET_IN.search(text):
@@ -347,7 +349,8 @@ _MAY_PASS = ("08", "40", "53", "55", "57", "58", "XX")  # classes: connection, r
 
 
 def _refusal(error: psycopg.Error, text: str) -> LochanError:
-    """What a command's failure means. An ERROR undid the command; if the session ended, the outcome is open."""
+    """Returns the error that a command's failure means. An ERROR undid the command; if the session ended, the outcome
+    is open."""
     state = error.sqlstate
     if state is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC"):
         return _Lost(text)

@@ -1,9 +1,9 @@
-"""Events about pull requests and checks, each as a line of text for people."""
+"""Describes events about pull requests and checks, each as a line of text for people."""
 
 from lochan.formats import pull_events as pulls
 from lochan.formats.events import Event
 
-_DIGITS = 12  # of a commit's id
+_DIGITS = 12  # digits of a commit's id
 
 
 def pull_text(event: Event) -> str:

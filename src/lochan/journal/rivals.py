@@ -1,55 +1,57 @@
-"""Writers of other processes that append to the same journal: whose turn it is.
+"""Decides which of several writers in other processes appends next to the same journal.
 
-Writers that all go on as fast as they can race for every number. Each race has losers, who have written and synced a
+Writers that all append as fast as they can race for every number. Each race has losers, who have written and synced a
 record for nothing, and must read, fold and check again. And the winner, who knows the end of the journal first, mostly
-wins the next race too. So writers that know of each other go in a circle, by name, one record each:
+wins the next race too. So writers that know of each other take turns, by name, one record each:
 
     ann ─▶ ben ─▶ cat ─▶ ann …      after ben's record, ann waits for cat's
 
-Every record names its writer, so all see the same circle without asking. One whose turn passes unused is left out until
-it appends again. Nothing rests on this: a record gets its number by put-if-absent alone, whoever waits or does not.
-"""
+Every record names its writer, so all see the same circle without further requests. A writer that does not use its turn
+is left out until it appends again. No safety rests on this: a record gets its number by put-if-absent alone, with or
+without a wait."""
 
 from typing import Final
 
 from lochan.clock import Clock
 
-# After this time without a record of theirs, others are forgotten: each of the circle could have appended four times.
-# So those that append now and then are not waited for. Those that only lose are not seen.
+# After this time without a record of theirs, other writers are forgotten: each of the circle could have appended four
+# times. So there is no wait for writers that append now and then. Writers that only lose are not seen.
 _NEAR_APPENDS: Final = 4.0
 _NEAR_S_MIN, _NEAR_S_MAX = 0.01, 2.0
-# How long one may take until its record is there, in appends of ours: it has to find our record, and its own append may
-# have been under way for nothing. It ends with the record, so it is long only for one that has nothing to append.
+# How long a writer may take until its record appears, in appends of ours: it has to find our record, and its own append
+# may have been under way for nothing. The wait ends with the record, so it is long only for a writer that has nothing
+# to append.
 _TURN_APPENDS: Final = 4.0
 _TURN_S_MAX: Final = 0.5
-_POLL_S: Final = 0.001  # a disk is looked at so often
+_POLL_S: Final = 0.001  # the time between two looks at a disk
 
 
 class Rivals:
-    """As far as the writer `name` has seen them."""
+    """The other writers, as far as the writer `name` has seen them."""
 
     def __init__(self, name: str, clock: Clock, *, aged: bool) -> None:
-        """`aged`: as the slots have it. A look at the end of the journal then takes as long as an append."""
+        """Starts without rivals. `aged` is that of the slots: a look at the end of the journal then takes as long as an
+        append."""
         self._name = name
         self._clock = clock
         self._is_far = aged
-        self._seen: dict[str, float] = {}  # when, in boot time
+        self._seen: dict[str, float] = {}  # by writer, the boot time at which its last record was seen
         self._last = name  # the writer of the last record
-        self._took_s = 0.0  # one append, lately
+        self._took_s = 0.0  # the recent time of one append
 
     def saw(self, writer: str) -> None:
-        """The next record is by this one."""
+        """Notes that the next record is by this writer."""
         self._last = writer
         if writer != self._name:
             self._seen[writer] = self._clock.boot()
 
     def appended(self, took_s: float) -> None:
-        """The next record is ours."""
+        """Notes that the next record is ours."""
         self._last = self._name
         self._took_s = took_s if not self._took_s else (3 * self._took_s + took_s) / 4
 
     def forget(self, writer: str) -> None:
-        """Its turn passed unused."""
+        """Forgets a writer that has not used its turn."""
         self._seen.pop(writer, None)
 
     @property
@@ -62,7 +64,7 @@ class Rivals:
         return bool(self._seen)
 
     def ahead(self) -> list[str]:
-        """Who comes before us, in order. Empty: it is our turn."""
+        """Returns the writers that come before us, in order. It is empty if it is our turn."""
         if not self.are_near:
             return []
         circle = sorted({*self._seen, self._name, self._last})
@@ -71,8 +73,8 @@ class Rivals:
         return following[: following.index(self._name)]
 
     def looks(self, ahead: int) -> list[float]:
-        """How long to wait before each look for the record of the one who comes next, if so many come before us. Those
-        who are far from their turn look seldom."""
+        """Returns how long to wait before each look for the record of the next writer, if `ahead` writers come before
+        us. A writer that is far from its turn looks seldom."""
         turn_s = min(_TURN_S_MAX, _TURN_APPENDS * self._took_s + 2 * _POLL_S)
         pause_s = min(turn_s, ahead * max(_POLL_S, self._took_s / 2 if self._is_far else 0.0))
         return [pause_s] * max(1, round(turn_s / pause_s))

@@ -1,11 +1,10 @@
-"""Where a journal is kept: numbered slots that are each created once, segments that outlive them, and checkpoints.
+"""The storage of a journal: numbered slots that are each created once, segments that outlive them, and checkpoints.
 
 There are two implementations of slots: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only
-carry bytes. What an answer means is decided in `tail.py`, `append.py` and `trim.py`.
+carry bytes. `tail.py`, `append.py` and `trim.py` decide what an answer means.
 
 A checkpoint is a shortcut, never evidence (rule J7). Any valid one may be used, and the newest saves the most work. A
-listing that misses some, or a checkpoint that cannot be read, only costs time.
-"""
+listing that misses some, or a checkpoint that cannot be read, only costs time."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -32,59 +31,62 @@ class SlotListing(NamedTuple):
 class Slots(Protocol):
     @property
     def group(self) -> int:
-        """Records in a segment: 256 on every lake; the simulator's journals have smaller ones."""
+        """The number of records in a segment: 256 on every lake; the simulator's journals have smaller ones."""
 
     @property
     def aged(self) -> bool:
-        """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed.
-        Where a segment look-up costs nothing (disk, PostgreSQL) it is False: every answer is checked by J5."""
+        """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed. Where a
+        segment look-up costs nothing (disk, PostgreSQL) it is False: every answer is checked by J5."""
 
     @property
     def name(self) -> str:
         """The journal's name in messages."""
 
     async def create(self, number: int, data: bytes) -> None:
-        """Raises AlreadyExists, and Transient or Unknown if the record may or may not have been created."""
+        """Creates the record. Raises AlreadyExists, and Transient or Unknown if the record may or may not have been
+        created."""
 
     async def read(self, number: int) -> bytes | None:
-        """None: absent. J5 says what either answer means."""
+        """Returns the record, or None if the slot is absent. J5 says what either answer means."""
 
     async def read_many(self, first: int, count: int) -> list[bytes | None]:
-        """`count` slots from `first` on, read in parallel if that saves time. May stop after the first absent one."""
+        """Returns `count` slots from `first` on, read in parallel if that saves time. It may stop after the first
+        absent one."""
 
     def ends_at(self, number: int) -> bool:
-        """Whether slot `number`, and then its segment (J5), are absent, as far as can be seen without waiting. False
-        proves nothing."""
+        """Returns whether slot `number`, and then its segment (J5), are absent, as far as can be seen without waiting.
+        False proves nothing."""
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
-        """Missing slots are no error. If it fails, some may be deleted."""
+        """Deletes slots. Missing slots are no error. If it fails, some may be deleted."""
 
     async def first_after(self, number: int) -> int | None:
-        """The lowest slot with a greater number, to find a gap; may be stale."""
+        """Returns the lowest slot with a greater number, to find a gap, or None. The answer may be stale."""
 
     def listed(self, below: int) -> AsyncIterator[SlotListing]:
-        """Slots with a number below `below`, for the trimmer; may be stale."""
+        """Yields the slots with a number below `below`, for the trimmer. The answer may be stale."""
 
     async def create_segment(self, group: int, data: bytes) -> None:
-        """Put-if-absent under the group's fixed name, durable on return; the same errors as `create`."""
+        """Creates a segment by put-if-absent under the group's fixed name, which is durable when this returns. Raises
+        the same errors as `create`."""
 
     async def read_segment(self, group: int) -> bytes | None: ...
 
     async def has_segment(self, group: int) -> bool: ...
 
     async def segment_modified(self, group: int) -> float | None:
-        """When the segment was written, by the store's clock; None: absent."""
+        """Returns the time when the segment was written, by the store's clock, or None if it is absent."""
 
 
 class ObjectSlots:
-    """Records at `<prefix>/journal/<20 digits>`, segments at `<prefix>/journal/seg/<20 digits>`."""
+    """Slots in the store: records at `<prefix>/journal/<20 digits>`, segments at `<prefix>/journal/seg/<20 digits>`."""
 
     def __init__(self, store: Store, prefix: str, *, aged: bool, group: int = GROUP) -> None:
         self._store = store
         self._prefix = prefix
         self._aged = aged
         self._group = group
-        # A disk is asked very often whether there is anything new, and mostly there is not.
+        # A disk is asked very often whether it has a new record, and usually it has none.
         self._absence = capability(store, AbsenceTest)
         # J5: what a trimmed slot says is ignored, because its segment is there. So it does no harm that a slow reader
         # may find something else in it.
@@ -144,7 +146,7 @@ class ObjectSlots:
             return
         import asyncio
 
-        for at in range(0, len(numbers), _DELETED_AT_ONCE):  # far away
+        for at in range(0, len(numbers), _DELETED_AT_ONCE):  # for a remote store
             await asyncio.gather(*map(self._delete, numbers[at : at + _DELETED_AT_ONCE]))
 
     async def _delete(self, number: int) -> None:
@@ -212,8 +214,8 @@ class Checkpoints:
         self._folder = f"{prefix}/checkpoints/"
 
     async def newest_state(self, schema: Schema, journal: str) -> State:
-        """The newest readable state, or the empty one. If all listed checkpoints are gone, they are listed again: a
-        trimmer was at work, and there are newer ones."""
+        """Returns the newest readable state, or the empty one. If all listed checkpoints are gone, they are listed
+        again: a trimmer was at work, and there are newer ones."""
         for _ in range(2):
             listed = await self.found()
             for found in reversed(listed):

@@ -19,7 +19,7 @@ from lochan.journal.rules import RULES, JournalRules
 
 _RESTORE = "the journal's files were changed or mixed up; restore them from a copy of the lake"
 
-_NEEDS = "needs "  # in front of a feature, among the parts of a checkpoint: who does not know it refuses the checkpoint
+_NEEDS = "needs "  # before a feature, among the parts of a checkpoint: a program that does not know it refuses it
 
 Alarm = Callable[[str], None]
 
@@ -30,19 +30,19 @@ class EventPosition(msgspec.Struct, frozen=True):
     number: int
     time: int
     user: str
-    version: int = 1  # of the event as it was written: an older event keeps its meaning
+    version: int = 1  # the version of the event as it was written: an older event keeps its meaning
 
 
 class StatePart(ABC):
-    """A piece of the state with its events."""
+    """A part of the state, with its events."""
 
-    name: ClassVar[str]  # in checkpoints; stored on disk
+    name: ClassVar[str]  # its name in checkpoints; stored on disk
     events: ClassVar[tuple[type[Event], ...]]
-    features: ClassVar[tuple[str, ...]] = ()  # those that this program can load
+    features: ClassVar[tuple[str, ...]] = ()  # the features that this program can load
 
     def needs(self) -> tuple[str, ...]:
-        """The features without which `load` would read this state for another one: a rule that somebody does not know
-        would be no rule to them. In checkpoints; stored on disk."""
+        """Returns the features without which `load` would read this state for another one: a program would not enforce
+        a rule that it does not know. They are in checkpoints; stored on disk."""
         return ()
 
     @abstractmethod
@@ -58,7 +58,7 @@ class StatePart(ABC):
 
     @abstractmethod
     def dump(self) -> Any:
-        """A value that msgpack can write and `load` can read."""
+        """Returns a value that msgpack can write and `load` can read."""
 
     @abstractmethod
     def load(self, dumped: msgspec.Raw) -> None: ...
@@ -68,7 +68,7 @@ P = TypeVar("P", bound=StatePart)
 
 
 class Schema:
-    """Which parts a journal's state has."""
+    """The parts of a journal's state."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class Schema:
         return State(self, journal, parts, Keys(self.keys_kept, self.rules), 0, GENESIS)
 
     def restore(self, checkpoint: Checkpoint) -> "State":
-        """Raises FutureFormat for a checkpoint with an unknown part: leaving it out would lose it for everybody who
-        reads the next checkpoint."""
+        """Restores a state from a checkpoint. Raises FutureFormat for a checkpoint with an unknown part: without it,
+        that part would be lost for everybody who reads the next checkpoint."""
         known = {part.name for part in self.parts} | {
             f"{_NEEDS}{each}" for part in self.parts for each in part.features
         }
@@ -127,8 +127,8 @@ class State:
         self.journal = journal
         self.parts = parts
         self.keys = keys
-        self.number = number  # of the last record folded
-        self.digest = digest  # of that record
+        self.number = number  # the number of the last folded record
+        self.digest = digest  # the digest of that record
 
     def of(self, part: type[P]) -> P:
         return self.parts[part]  # type: ignore[return-value]  # keyed by its own class
@@ -162,7 +162,8 @@ class State:
         return result
 
     def under(self, schema: Schema) -> "State":
-        """The same state, for another opening of the journal: its alarms go elsewhere. This one is given up."""
+        """Returns the same state, for another opening of the journal: its alarms go elsewhere. This one must not be
+        used any more."""
         return State(schema, self.journal, self.parts, self.keys, self.number, self.digest)
 
     def fork(self) -> "State":
@@ -182,7 +183,7 @@ class State:
         return Checkpoint(self.journal, self.number, self.digest, parts)
 
     def _apply(self, changes: tuple[RecordChange, ...], number: int, time: int, user: str) -> Any:
-        if len(changes) == 1:  # nearly always; a part checks before it changes anything, so no fork is needed
+        if len(changes) == 1:  # nearly every record; a part checks before it changes anything, so no fork is needed
             return self._apply_one(changes[0], EventPosition(number, time, user, changes[0].version))
         fork = self.fork()
         results = [fork._apply_one(change, EventPosition(number, time, user, change.version)) for change in changes]
@@ -199,7 +200,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 # --- the hash chain: each record names the digest of the one before it, so a gap, a swap or a forgery shows ----------
 class RecordFolder(Protocol):
-    """Takes records one after the other: the state itself, or something that only follows."""
+    """Receives records one after the other: the state itself, or something that only follows."""
 
     @property
     def journal(self) -> str: ...
@@ -212,7 +213,7 @@ class RecordFolder(Protocol):
 
 
 def check_link(sealed: SealedRecord, journal: str, number: int, digest: bytes | None) -> None:
-    """Raises Corrupt unless the record follows record `number`. Digest None: that one is not known."""
+    """Raises Corrupt unless the record follows record `number`. `digest` is None if that record is not known."""
     record = sealed.record
     if record.journal != journal:
         raise Corrupt(f"record {number + 1} in {journal} belongs to {record.journal}", hint=_RESTORE)

@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class _Gone:
-    """In a fork: dropped, whatever the parent holds."""
+    """Marks a key that a fork has dropped, whatever the parent holds."""
 
 
 _GONE: Final = _Gone()
@@ -47,7 +47,7 @@ class FoldTable(Generic[K, V]):
             self._own[key] = _GONE
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """In no particular order; the table must not change meanwhile."""
+        """Yields the items in no particular order. The table must not change meanwhile."""
         if self._parent is None:
             yield from cast("dict[K, V]", self._own).items()
             return
@@ -62,7 +62,7 @@ class FoldTable(Generic[K, V]):
         return FoldTable(parent=self)
 
     def join(self) -> None:
-        """Write this fork's changes into its parent, which must not have changed since the fork."""
+        """Writes this fork's changes into its parent, which must not have changed since the fork."""
         assert self._parent is not None, "only a fork can be joined"
         for key, value in self._own.items():
             if isinstance(value, _Gone):

@@ -1,10 +1,9 @@
-"""Following a journal: keeps the folded state up to the last record (rules J5, J6, J7).
+"""Follows a journal: keeps the folded state up to the last record (rules J5, J6, J7).
 
     checkpoint ─▶ segments ─▶ slots ─▶ first absent slot = the tail
 
 A slot's answer, present or absent, counts only if its group's segment is absent: the slot may have been trimmed, or a
-stalled writer's put may have landed in it after that. So the slot is read first and the segment second.
-"""
+stalled writer's put may have landed in it after that. So the slot is read first and the segment second."""
 
 from __future__ import annotations
 
@@ -47,22 +46,22 @@ class JournalTail(Generic[F]):
 
     @property
     def next(self) -> int:
-        """The number after the last record folded."""
+        """The number after the last folded record."""
         return self.state.number + 1
 
     def now(self) -> float:
         return self._clock.boot() if self._rules.measures_by_boot_clock() else self._clock.wall() / 1e6
 
     async def fresh(self) -> F:
-        """The state with every write that any process acknowledged before this call: it waits for a probe that began
-        after the call. Concurrent callers share one. Use the result before the next await."""
+        """Returns the state with every write that any process acknowledged before this call: it waits for a probe that
+        began after the call. Concurrent callers share one. Callers use the result before the next await."""
         if not self.glance():
             await self._turns.share(self._catch_up)
         return self.state
 
     def glance(self) -> bool:
-        """Whether nothing was appended, as far as can be seen without waiting: then the state is what `fresh` would
-        return. False proves nothing."""
+        """Returns whether nothing was appended, as far as can be seen without waiting. If so, the state is what `fresh`
+        would return. False proves nothing."""
         if not self._looked_ahead or self._turns.running:
             return False
         sent, number = self.now(), self.next
@@ -72,12 +71,13 @@ class JournalTail(Generic[F]):
         return True
 
     def renew(self, anchor: Anchor) -> None:
-        """J6: of two confirmed moments the later one counts."""
+        """Takes the later one of two confirmed moments (J6)."""
         if anchor.sent > self.anchor.sent:
             self.anchor = anchor
 
     def expect(self, records: int) -> None:
-        """So many may have been appended: the next probe asks for them and for the slot behind them in one go."""
+        """Announces that so many records may have been appended: the next probe reads them and the slot after them at
+        once."""
         self._window = max(self._window, records + 1)
 
     async def _catch_up(self) -> None:
@@ -85,7 +85,8 @@ class JournalTail(Generic[F]):
             pass
 
     async def advance(self, until: int | None = None) -> bool:
-        """Folds some records, at most up to number `until`. True: there is no next one now, or it is past `until`."""
+        """Folds some records, at most up to number `until`. Returns True if there is no next one now, or if it is past
+        `until`."""
         if until is not None and self.next > until:
             return True
         to_group_end = self._slots.group - self.next % self._slots.group
@@ -111,9 +112,10 @@ class JournalTail(Generic[F]):
         return False
 
     async def _check_gap(self, number: int) -> None:
-        """Once, at a cold start: a record that somebody deleted looks like the tail, and a writer would continue there.
-        Later this process knows the records it has folded. Raises Corrupt if there is a record after the missing one.
-        Reads the missing one again first, because it may have been appended, or its group trimmed, just now."""
+        """Checks once, at a cold start, that the missing record is the tail: a record that somebody deleted looks like
+        it, and a writer would continue there. Later this process knows the records it has folded. Raises Corrupt if
+        there is a record after the missing one. Reads the missing one again first, because it may have been appended,
+        or its group trimmed, just now."""
         if self._looked_ahead:
             return
         self._looked_ahead = True
@@ -130,8 +132,8 @@ class JournalTail(Generic[F]):
             )
 
     async def segment_unless_trusted(self, number: int, sent: float, trust_s: float) -> Segment | None:
-        """J5: the segment that decides about slot `number` and later ones in its group, if there is one. J6: not read
-        while the slot's answer can be trusted."""
+        """Returns the segment that decides about slot `number` and later ones in its group, if there is one (J5). It is
+        not read while the slot's answer can be trusted (J6)."""
         trusted = self._rules.may_trust_slot(
             number, aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, sent=sent, answered=self.now()
         )
@@ -143,8 +145,8 @@ class JournalTail(Generic[F]):
         return await read_segment(self._slots, group)
 
     def _fold_slot(self, number: int, data: bytes) -> bool:
-        """False: the bytes are damaged, perhaps only on the network. Slot and segment are read again, because the slot
-        may be gone meanwhile. Raises Corrupt if the same bytes come again."""
+        """Folds a record. Returns False if the bytes are damaged, perhaps only on the network. Slot and segment are
+        then read again, because the slot may be gone meanwhile. Raises Corrupt if the same bytes come again."""
         if number != self.next:
             return True  # our own append was adopted while we waited
         try:
@@ -171,7 +173,7 @@ class JournalTail(Generic[F]):
 
 
 async def read_segment(slots: Slots, group: int) -> Segment | None:
-    """None: there is none. Raises Corrupt after a second reading, and FutureFormat."""
+    """Returns the segment, or None if there is none. Raises Corrupt after a second reading, and FutureFormat."""
     what = f"segment {group} of {slots.name}"
     is_there = False
 
@@ -196,8 +198,8 @@ async def read_segment(slots: Slots, group: int) -> Segment | None:
 
 
 async def holds(slots: Slots, state: State) -> bool:
-    """Whether the record that this state was folded up to is in the journal. If not, the journal is another one, such
-    as an older copy, or it is damaged."""
+    """Returns whether the journal has the last record that was folded into this state. If not, the journal is another
+    one, such as an older copy, or it is damaged."""
     if not state.number:
         return False
     try:
@@ -219,7 +221,7 @@ class SharedProbe:
     """A probe that all waiting callers share: each caller gets one that began after its call.
 
     One runs at a time. A caller that finds one under way cannot use it, because it began too early. It waits for the
-    next, which serves all callers that came meanwhile. asyncio is imported only if somebody has to wait, so a command
+    next, which serves all callers that came meanwhile. asyncio is imported only if a caller has to wait, so a command
     that reads a local lake never loads it."""
 
     def __init__(self) -> None:

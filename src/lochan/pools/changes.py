@@ -44,7 +44,8 @@ class CommitChange(NamedTuple):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the commit states that it keeps the rows of this very parent, and the numbers of rows agree."""
+        """Returns whether the commit states that it keeps the rows of this very parent, and the numbers of rows
+        agree."""
         marked = self.commit.metadata.get(SAME_ROWS) in self.commit.parents[:1]
         return marked and row_count(self.removed) == row_count(self.added)
 

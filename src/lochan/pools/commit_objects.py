@@ -1,13 +1,12 @@
-"""Data objects are added to a branch and removed from it by one head move each (rule S6). Nothing is ever staged.
+"""Adds data objects to a branch, and removes them from it, by one head move each (rule S6). Nothing is ever staged.
 
 A move that loses the race against another one is tried again on the new head:
 
     load         adds its objects to whatever the head holds
-    compaction   succeeds only if all objects that it read are still there
+    compaction   succeeds only if all objects that it read still exist
     the rest     is computed again: a delete by predicate, or an upsert, must see the rows that were added meanwhile
 
-The objects' files are written before. Their names contain the number that their writer had folded first (G1, G3).
-"""
+The objects' files are written before. Their names contain the number that their writer had folded first (G1, G3)."""
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple
@@ -43,7 +42,7 @@ _ONE_BLOCK = 1 << 62
 class Swap(NamedTuple):
     """Objects of a branch that are removed, and those that replace them."""
 
-    removed: Sequence[Entry] = ()  # as they were read
+    removed: Sequence[Entry] = ()  # as they were when they were read
     added: Sequence[Entry] = ()
     message: str = ""
 
@@ -70,7 +69,7 @@ async def add_objects(
     async def compute(on: MoveBase) -> MovePlan:
         tree = await apply_swap(repository, on, Swap((), entries))
         if stored is not None:
-            await stored  # no event names what is not durable
+            await stored  # an event names only files that are durable
         return MovePlan(
             tree,
             (on.id,),
@@ -141,7 +140,7 @@ async def delete_objects(
 
 
 async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
-    """The head's tree, without the removed objects and with the added ones."""
+    """Returns the head's tree, without the removed objects and with the added ones."""
     removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
     if not removed:
         return await repository.trees.append(await repository.tree(on.head), swap.added, on.mint)
@@ -172,7 +171,7 @@ def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewOb
 
 
 def lowest_mint(entries: Iterable[Entry]) -> int:
-    """REQUIRES: one of them names a file."""
+    """Returns the lowest mint number of the entries' files. REQUIRES: one of them names a file."""
     return min(mint_of(block.address) for entry in entries for block in entry.blocks)
 
 

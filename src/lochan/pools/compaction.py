@@ -20,7 +20,7 @@ from lochan.pools.keys import Span, null_key
 from lochan.pools.upkeep import ALWAYS, Policy
 
 OVERLAPPING, SMALL = "overlapping", "small"
-_SMALL_SHARE = 0.5  # of the target size
+_SMALL_SHARE = 0.5  # a share of the target size
 
 Numbers = npt.NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class Partition(NamedTuple):
     """All objects whose spans overlap in one place; usually one."""
 
     paths: tuple[str, ...]
-    low: bytes  # of the rows with the key; empty if there are none
+    low: bytes  # the least key of the rows that have one; empty if there are none
     high: bytes
     rows: int
     keyless: int
@@ -75,7 +75,7 @@ def plan(
 
 
 def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
-    """All partitions, in the order of the key."""
+    """Returns all partitions, in the order of the key."""
     laid = _lay_out(spans, settings)
     found = []
     for start, stop in pairwise(_starts(laid).tolist()):
@@ -96,7 +96,7 @@ class _LaidOut(NamedTuple):
     lows: Numbers
     highs: Numbers
     bounds: pa.StringArray  # the key of each number
-    keyed: pa.Table  # min and max of the rows with the key, as `facts.spans` has them
+    keyed: pa.Table  # the min and max of the rows with the key, as `facts.spans` has them
     rows: Numbers
     keyless: Numbers
     sizes: Numbers
@@ -126,14 +126,15 @@ def _lay_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
 
 
 def _starts(laid: _LaidOut) -> Numbers:
-    """The first object of each group of overlapping objects, and the number of objects."""
+    """Returns the first object of each group of overlapping objects, and the number of objects."""
     reach = np.maximum.accumulate(laid.highs)
     inner = np.flatnonzero(laid.lows[1:] >= reach[:-1]) + 1
     return np.unique(np.concatenate(([0], inner, [len(laid.lows)])))
 
 
 def _runs(small: Numbers, size_max: int) -> Iterator[slice]:
-    """Neighbours among the small groups (start, end and size of each) that together fit into one object."""
+    """Yields runs of neighbours among the small groups that together fit into one object. `small` has the start, the
+    end and the size of each group."""
     start = stop = size = 0
     for begin, end, own in small.tolist():
         if begin == stop and stop > start and size + own <= size_max:

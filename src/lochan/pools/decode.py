@@ -1,4 +1,4 @@
-"""Turns the columns of a data object back into rows. Their shapes determine what is missing, what is null, and the
+"""Converts the columns of a data object back into rows. Their shapes determine what is missing, what is null, and the
 order of fields.
 
 Rows of one shape are built together, column by column, and then put in their places."""
@@ -18,8 +18,8 @@ from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
 from lochan.pools.shape import TEXT_TIME, Maybe, Object, Type, kind_of, sure
 
 Row = dict[str, Any]
-Column = Callable[[str], pa.Array]  # by its physical name
-Read = Callable[[str], Any]  # a JSON text
+Column = Callable[[str], pa.Array]  # reads a column by its physical name
+Read = Callable[[str], Any]  # parses a JSON text
 
 
 def rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> list[Row]:

@@ -29,8 +29,8 @@ from lochan.pools.shape import Object
 
 PREFIX = "lochan-"
 _ROWS, _FACTS = f"{PREFIX}rows", f"{PREFIX}facts"
-_COLUMNS_MAX = 200  # whose statistics are kept
-_PLAIN_BYTES_MAX = 4 << 10  # not compressed up to this size: unpacking would take most of the time of opening
+_COLUMNS_MAX = 200  # columns whose statistics are kept
+_PLAIN_BYTES_MAX = 4 << 10  # facts up to this size are not compressed: unpacking would take most of the time of opening
 _REST_AT = 4  # the first field of Facts that is in `lochan-facts`
 TEXT_MAX = 64  # characters of a text's least and greatest value
 
@@ -44,15 +44,15 @@ class ShapeFacts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
-    """`path` is physical: a column's name and those of its structs' members. Times are microseconds since 1970,
-    decimals are texts.
+    """Statistics of a column. `path` is physical: a column's name and those of its structs' members. Times are
+    microseconds since 1970, decimals are texts.
 
     `least` and `greatest` bound every value of the column. They are None if there is no value, or if a NaN makes them
     useless. A text is cut to TEXT_MAX characters; if `cut`, greater values may begin with it."""
 
     path: tuple[str, ...]
     kind: str
-    present: int  # how many rows have a value in it; for nullable lists, including nulls
+    present: int  # the number of rows with a value in it; for nullable lists, including nulls
     least: Bound = None
     greatest: Bound = None
     cut: bool = False
@@ -61,17 +61,17 @@ class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
 
 class Facts(msgspec.Struct, frozen=True, array_like=True):
     rows: int
-    keyless: int  # rows without the key, or with null in it: they are in no range of keys
-    key_min: bytes  # of the rows with the key, in ordered form; empty if there are none
+    keyless: int  # the number of rows without the key, or with null in it: they are in no range of keys
+    key_min: bytes  # the least key in ordered form; empty if no row has the key
     key_max: bytes
     shapes: tuple[ShapeFacts, ...]
     columns: tuple[ColumnFacts, ...] = ()
-    body: bool = False  # rows are text; `shapes` is empty if there were too many, and `_shape` is 0
+    body: bool = False  # whether rows are text; `shapes` is empty if there were too many, and `_shape` is 0
     sorted: bool = True  # whether the rows are in the order of the key
     keys: tuple[tuple[str, ...], ...] = ()  # paths that are always columns of the layout
     decimals: tuple[DecimalColumn, ...] = ()  # for the columns of text whose numbers are known
     times: tuple[tuple[str, ...], ...] = ()  # fields declared as times: strings in them are not times
-    strings: tuple[int, ...] = ()  # how many such strings there are, for each of `times`
+    strings: tuple[int, ...] = ()  # the number of such strings for each of `times`
 
     def layout(self) -> Layout:
         shapes = [each.shape for each in self.shapes]
@@ -167,7 +167,7 @@ def unpack_facts(text: str) -> bytes:
 
 
 def facts_texts(entries: pa.Table) -> pa.ChunkedArray:
-    """The `lochan-facts` of each entry, for `unpack_facts`."""
+    """Returns the `lochan-facts` of each entry, for `unpack_facts`."""
     return _texts(entries["metadata"].chunks, _FACTS)
 
 
@@ -181,17 +181,17 @@ def _unpack(text: str) -> bytes:
 
 
 def has_facts(metadata: Mapping[str, str]) -> bool:
-    """Whether the metadata is that of a data object."""
+    """Returns whether the metadata is that of a data object."""
     return _FACTS in metadata
 
 
 def is_ours(name: str) -> bool:
-    """Whether this name in an entry's metadata is reserved for Lochan."""
+    """Returns whether this name in an entry's metadata is reserved for Lochan."""
     return name.startswith(PREFIX)
 
 
 def spans(entries: pa.Table) -> pa.Table:
-    """A table with path, rows, keyless, min, max (hex) and size of each entry, for plans over many objects."""
+    """Returns a table with path, rows, keyless, min, max (hex) and size of each entry, for plans over many objects."""
     metadata = entries["metadata"].chunks
     return pa.table(
         {

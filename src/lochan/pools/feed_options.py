@@ -1,5 +1,4 @@
-"""The options of a feed of a branch: where it begins, how it treats rows that are not new, and how much one batch
-reads."""
+"""The options of a feed of a branch: its beginning, its treatment of rows that are not new, and the size of a batch."""
 
 from typing import NamedTuple
 
@@ -11,14 +10,14 @@ class FeedOptions(NamedTuple):
     """A feed begins with all rows of the branch, unless a version or a time is given."""
 
     version: str = ""  # `latest`, `earliest`, or the first commit that is read
-    timestamp: str = ""  # commits from then on
+    timestamp: str = ""  # the feed begins with the commits from then on
     after: str = ""  # the last commit that is not read
-    changes: bool = False  # deleted rows too: nothing ends the feed
+    changes: bool = False  # whether deleted rows are reported too; then nothing ends the feed
     ignore_deletes: bool = False
     ignore_changes: bool = False
     skip_change_commits: bool = False
-    commits_max: int = 0  # of one batch; 0: any
-    bytes_max: int = 0  # of one batch, of added objects; 0: any. A commit is never cut in two
+    commits_max: int = 0  # the most commits in one batch; 0 for any number
+    bytes_max: int = 0  # the most bytes of added objects in one batch; 0 for any number. A commit is never cut in two
 
     @property
     def limited(self) -> bool:

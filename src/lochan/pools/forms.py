@@ -31,12 +31,12 @@ class NullMark(NamedTuple):
 class Place(NamedTuple):
     """The place of a leaf's values in the files of one form."""
 
-    ids: Ids  # of the shapes that have the leaf
-    every: bool  # all shapes have it
+    ids: Ids  # the ids of the shapes that have the leaf
+    every: bool  # whether all shapes have it
     column: tuple[str, ...] = ()  # a column and the members of its structs; empty if the shape alone decides
     inside: Path | None = None  # if the column is JSON text: the path in it
     list_of: Type | None = None  # if it is a typed list: the type of its elements
-    by_value: bool = False  # the text itself, and no shape, determines which rows have it
+    by_value: bool = False  # whether the text itself, and no shape, determines which rows have it
     null_marks: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType(
         {}
     )  # tests of columns, and the shapes that need them
@@ -72,7 +72,8 @@ class Form:
         decimals: Iterable[DecimalColumn] = (),
         times: Collection[Path] = (),
     ) -> None:
-        """`others` have no rows, but are part of the layout. Strings at `times` are not times."""
+        """Describes the objects of these shapes. `others` have no rows, but are part of the layout. Strings at `times`
+        are not times."""
         self.shapes = shapes
         self.laid_out = (*shapes.values(), *others)  # the shapes of the layout
         self.body = body or layout.body
@@ -97,7 +98,7 @@ class Form:
         return {}
 
     def types(self, path: Path) -> dict[Type, None]:
-        """The types at this path, with null if it may be null."""
+        """Returns the types at this path, with null if it may be null."""
         seen = self._at(path)
         found: dict[Type, None] = dict.fromkeys(sure(each.type) for each in seen)
         if any(isinstance(each.type, Maybe) for each in seen):
@@ -105,7 +106,7 @@ class Form:
         return found
 
     def has_always(self, path: Path) -> bool:
-        """Whether every row has it, even if it is null."""
+        """Returns whether every row has it, even if it is null."""
         seen = self._at(path)
         return len(seen) == len(self.shapes) and not any(each.below for each in seen)
 
@@ -136,11 +137,11 @@ class Form:
         return self._decimals.get(place.column)
 
     def may_say_times(self, path: Path) -> bool:
-        """Whether strings at this path, which is declared as a time, may be times."""
+        """Returns whether strings at this path, which is declared as a time, may be times."""
         return self.place(Leaf(path, STRING)) is not None and (self.is_open or path not in self._times)
 
     def has_originals(self, path: Path) -> bool:
-        """Whether times at this path may be finer than microseconds."""
+        """Returns whether times at this path may be finer than microseconds."""
         return self.place(Leaf(path, ORIGINAL)) is not None
 
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
@@ -172,7 +173,7 @@ class Form:
             return found
         types = [sure(each.type) for each in seen]
         if leaf.kind == ARRAY and all(isinstance(type, Array) and type.of is None for type in types):
-            return found._replace(list_of=NULL)  # all are empty: no column is needed
+            return found._replace(list_of=NULL)  # all lists are empty, so no column is needed
         kind = JSON if JSON in map(kind_of, types) else kind_of(types[0])
         column, inside, alternate = self._column(leaf.path, kind)
         list_of = alternate.element if alternate is not None and alternate.kind == ARRAY else None
@@ -257,7 +258,7 @@ class _Seen(NamedTuple):
 
 
 def _walk(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
-    """Every path, its type, and the innermost object above it that may be null."""
+    """Yields every path, its type, and the innermost object above it that may be null."""
     for name, type in shape.fields:
         path = (*above, name)
         yield path, type, below

@@ -15,7 +15,7 @@ from lochan.tree.diff import ADDED, REMOVED, diff
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
-COMPUTED_FROM = f"{PREFIX}from"  # of an entry's metadata: stored on disk
+COMPUTED_FROM = f"{PREFIX}from"  # in an entry's metadata; stored on disk
 
 
 class Point(NamedTuple):
@@ -61,18 +61,19 @@ async def objects_in(tree: Tree, objects: Iterable[str]) -> Objects:
 
 
 class History:
-    """One side's commits since the merge base: what each changed, and which of the given objects each held."""
+    """One side's commits since the merge base: their changes, and which of the given objects each held."""
 
     def __init__(self, trees: Trees, points: Sequence[Point], outside: dict[str, Tree]) -> None:
-        """`points` are ordered, parents first. `outside` has the trees of parents that are not among them."""
+        """Describes one side. `points` are ordered, parents first. `outside` has the trees of parents that are not
+        among them."""
         self._trees = trees
         self._points = points
         self._known = {point.id: point.tree for point in points} | outside
-        self._did: dict[str, Step] = {}  # against the first parent
-        self.where: dict[str, Tree] = {}  # a tree that holds the object
+        self._did: dict[str, Step] = {}  # by commit, its changes against its first parent
+        self.where: dict[str, Tree] = {}  # by object, a tree that holds it
 
     async def steps(self) -> list[Step]:
-        """The step of each commit. The step of a merge is what it computed; its parents did the rest."""
+        """Returns the step of each commit. The step of a merge is what it computed; its parents did the rest."""
         return [await self._step(point) for point in self._points if point.parents]
 
     async def _step(self, point: Point) -> Step:

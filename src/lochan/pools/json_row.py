@@ -6,9 +6,8 @@
     a name that occurs twice, NaN, half of a surrogate pair
                               refused, because readers disagree about their meaning
 
-An engine reads whole files. Only rows whose shape it cannot prove are read here, one by one. Input that is not a row is
-a `Fault`.
-"""
+An engine reads whole files. Only rows whose shape it cannot prove are read here, one by one. A line that is not a row
+is a `Fault`."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ POWER_MAX = 10**17  # the greatest power of ten that Python's decimals support
 
 
 class BadRow(Invalid):
-    """`column` counts characters from 1; 0 stands for the whole row."""
+    """A text is not a row. `column` counts characters from 1; 0 stands for the whole row."""
 
     def __init__(self, message: str, column: int = 0) -> None:
         super().__init__(message)
@@ -38,7 +37,7 @@ class BadRow(Invalid):
 
 
 def read_row(text: str) -> Row:
-    """Raises BadRow if the text is not an exact JSON object."""
+    """Parses a row. Raises BadRow if the text is not an exact JSON object."""
     value = read_value(text)
     if not isinstance(value, dict):
         raise BadRow(f"a row must be an object, but this is {_kind(value)}", 1)
@@ -52,7 +51,7 @@ def read_value(text: str) -> Any:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         raise BadRow(f"{error.msg[0].lower()}{error.msg[1:]}", error.pos + 1) from None
-    except ValueError:  # Python refuses longer ints
+    except ValueError:  # Python refuses ints of more digits
         raise BadRow("a number of more than 4,300 digits") from None
     except ArithmeticError:
         raise BadRow(f"a number with a power of ten beyond {POWER_MAX:,}") from None
@@ -61,7 +60,7 @@ def read_value(text: str) -> Any:
 
 
 def row_text(value: Any) -> str:
-    """The shortest JSON text, with numbers as they were written. Raises BadRow for NaN."""
+    """Returns the shortest JSON text, with numbers as they were written. Raises BadRow for NaN."""
     match value:
         case dict():
             fields = (f"{_quote(name)}:{row_text(each)}" for name, each in value.items())
@@ -167,9 +166,9 @@ _NEAR = 60  # characters around the fault
 
 
 class Fault(NamedTuple):
-    name: str  # of the input
-    line: int  # from 1; 0: the input has no lines
-    column: int  # from 1; 0: the whole line
+    name: str  # the name of the input
+    line: int  # from 1; 0 if the input has no lines
+    column: int  # from 1; 0 for the whole line
     message: str
     text: str  # the line
 

@@ -26,7 +26,7 @@ from lochan.errors import Corrupt, Invalid
 from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
 from lochan.pools.kinds import BOOL, INT, JSON, STRING, TIME
 
-BYTES_MAX = 256  # of each end of a span
+BYTES_MAX = 256  # the size of each end of a span
 _NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0xF0
 _LEAST, _GREATEST = bytes([_NULL_LEAST + 1]), bytes([_NULL_GREATEST - 1])  # bounds of all values except nulls
 _NULL_FIRST, _NULL_LAST = bytes([_NULL_LEAST]), bytes([_NULL_GREATEST])
@@ -73,7 +73,7 @@ def text_part(text: str, key: PoolKey) -> bytes:
 
 
 def any_part(key: PoolKey, *, last: bool) -> bytes:
-    """A bound of every part that is not null: an upper one if `last`, else a lower one."""
+    """Returns a bound of every part that is not null: an upper one if `last`, otherwise a lower one."""
     if key.descending:
         return _invert(_LEAST) + b"\xff" if last else _invert(_GREATEST)
     return _GREATEST + b"\xff" if last else _LEAST
@@ -109,7 +109,7 @@ def string_times(settings: PoolSettings) -> Span | None:
 
 
 def null_key(settings: PoolSettings) -> str:
-    """The key of rows without the key, as hex digits."""
+    """Returns the key of rows without the key, as hex digits."""
     return _part(None, settings.keys[0].descending, settings.nulls_first, "").hex()
 
 
@@ -199,7 +199,7 @@ def _number(value: int | float) -> bytes:
 
 
 def _exact(value: Decimal) -> bytes:
-    """The nearest encoding of a number that neither 64 bits nor a double can represent. Never stored."""
+    """Returns the nearest encoding of a number that neither 64 bits nor a double can represent. It is never stored."""
     near = float(value)
     rest = int((value - Decimal(near)).to_integral_value(ROUND_FLOOR)) if isfinite(near) else 0
     return _number(near)[:-2] + _REST.pack(min(max(rest, -0x8000), 0x7FFF) + 0x8000)

@@ -7,9 +7,9 @@ decides at which end they stand."""
 
 NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
 OBJECT, ARRAY = "object", "array"
-DECIMAL = "decimal"  # no row has it: the exact value of a number that neither 64 bits nor a double hold
-ORIGINAL = "original"  # no row has it: the text of a time, if it is kept beside it
-DURATION, IP = "duration", "ip"  # kinds that a query has, but no file
+DECIMAL = "decimal"  # not a kind of rows: the exact value of a number that neither 64 bits nor a double hold
+ORIGINAL = "original"  # not a kind of rows: the text of a time, if it is kept beside it
+DURATION, IP = "duration", "ip"  # kinds that exist in queries, but not in files
 ERROR = "error"  # only in queries: an expression without a result; its value is a message
 SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 

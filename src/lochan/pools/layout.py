@@ -1,4 +1,4 @@
-"""Which Parquet columns hold the rows of several shapes. Stored on disk.
+"""Decides which Parquet columns hold the rows of several shapes. Stored on disk.
 
     one kind at a path                  x            a plain column; a struct for objects, a list for arrays
     several kinds                       x#i x#f …    a column for each; a row has a value in at most one
@@ -7,16 +7,15 @@
                                         x#j          these as JSON text; scalars have their own columns
     numbers among these texts           x#d          DECIMAL(38, s), NULL where x#j is not a number
 
-A field that is always null, or an object without fields, has no column: the shape tells everything. A `#` in a field's
-own name is doubled, and a reserved name gets a leading `#`, so column names never collide.
+A field that is always null, or an object without fields, has no column: the shape alone determines it. A `#` in a
+field's own name is doubled, and a reserved name gets a leading `#`, so column names never collide.
 
 If an object would need too many columns, or two names differ in case alone, each row is kept as text (`_body`). Then
 only the fields of the key have columns, for sorting and statistics.
 
 `x#d` holds numbers that neither 64 bits nor a double can represent, so that engines can compare, sort and add them. Its
 scale s is the one that the values of the object need. It has all numbers among the texts of a column, or the object has
-no such column. Then the texts are read, as in objects that were written before `x#d` existed.
-"""
+no such column. Then the texts are read, as in objects that were written before `x#d` existed."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ class Alternate(NamedTuple):
         return len(list(self.columns()))
 
     def columns(self) -> Iterator[tuple[str, Type]]:
-        """The columns with their types."""
+        """Yields the columns with their types."""
         if self.column:
             yield self.column, column_type(self)
         if self.original:
@@ -101,7 +100,7 @@ def physical(name: str) -> str:
 
 
 def column_type(alternate: Alternate) -> Type:
-    """The type of the column, with the physical names of a struct's members."""
+    """Returns the type of the column, with the physical names of a struct's members."""
     if alternate.kind == OBJECT:
         return Object(
             tuple(column for member in alternate.members for each in member.alternates for column in each.columns())
@@ -112,14 +111,14 @@ def column_type(alternate: Alternate) -> Type:
 
 
 def columns(layout: Layout) -> Iterator[tuple[str, Type]]:
-    """Every column of the file except `_shape` and `_body`, with its type, in order."""
+    """Yields every column of the file except `_shape` and `_body`, with its type, in order."""
     for member in layout.members:
         for alternate in member.alternates:
             yield from alternate.columns()
 
 
 def column_of(layout: Layout, path: tuple[str, ...], kind: str) -> tuple[str, ...] | None:
-    """The column for this kind at the path, and the members of its structs. Returns None if there is none."""
+    """Returns the column for this kind at the path, and the members of its structs, or None if there is none."""
     members, columns = layout.members, list[str]()
     for depth, name in enumerate(path, 1):
         member = next((each for each in members if each.name == name), None)
@@ -178,7 +177,7 @@ def _element(arrays: list[Array]) -> Type | None:
 
 
 def is_typed(type: Type | None) -> bool:
-    """Whether a column can hold it. A list of nulls alone, or of objects without fields, has no type."""
+    """Returns whether a column can hold it. A list of nulls alone, or of objects without fields, has no type."""
     if isinstance(type, Object):
         names = [name for name, _ in type.fields]
         folded = {name.lower() for name in names if name and "\0" not in name}
@@ -219,7 +218,7 @@ def _at(shape: Object, path: tuple[str, ...]) -> Iterator[Type]:
 
 
 # --- columns of decimals beside their texts --------------------------------------------------------------------------
-DIGITS_MAX = 38  # of a decimal, in both engines
+DIGITS_MAX = 38  # digits of a decimal, in both engines
 Column = tuple[str, ...]  # physical names of a column and the members of its structs
 
 
@@ -227,8 +226,8 @@ class DecimalColumn(msgspec.Struct, frozen=True, array_like=True):
     text: Column  # the column of texts
     column: str  # empty if there are no numbers among the texts
     whole: int = 0  # the most digits before the point
-    scale: int = 0  # and after it
-    alone: bool = False  # every text is a number
+    scale: int = 0  # the most digits after the point
+    alone: bool = False  # whether every text is a number
 
     @property
     def type(self) -> str:
@@ -236,7 +235,7 @@ class DecimalColumn(msgspec.Struct, frozen=True, array_like=True):
 
 
 def scale_of(type: Type) -> int:
-    """The scale in the type of a column of decimals."""
+    """Returns the scale in the type of a column of decimals."""
     return int(str(type).partition(":")[2])
 
 
@@ -246,7 +245,7 @@ def column_name(text: Column) -> str:
 
 
 def text_columns(layout: Layout) -> Iterator[Column]:
-    """The columns of text that may contain numbers."""
+    """Yields the columns of text that may contain numbers."""
     if not layout.body:
         yield from _text_columns(layout.members, ())
 

@@ -1,8 +1,8 @@
-"""Merge, revert, cherry-pick and rebase of pools (rules S6, S7): what they read, and the tree they make.
+"""Merge, revert, cherry-pick and rebase of pools (rules S6, S7): the files that they read, and the tree they make.
 
-Usually neither side has touched what the other replaced, and the trees are merged by the names of their objects, whole
-ranges at a time. Only if both sides removed an object, or a history holds objects of another one, are the commits since
-the merge base read one by one (`merge_objects.py` explains why)."""
+Usually neither side has touched the objects that the other replaced, and the trees are merged by the names of their
+objects, whole ranges at a time. Only if both sides removed an object, or a history holds objects of another one, are
+the commits since the merge base read one by one (`merge_objects.py` explains why)."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -108,7 +108,7 @@ class _Joining:
         self._on = on
         self._compute_rows = compute_rows
         self._strategy = strategy
-        self._made: dict[str, tuple[Commit, Tree]] = {}  # merges of several merge bases, in no journal
+        self._made: dict[str, tuple[Commit, Tree]] = {}  # merges of several merge bases, which are in no journal
         self._added: list[Entry] = []
 
     # --- merge -------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class _Joining:
                 continue
             if self._compute_rows is None:
                 raise ObjectConflicts(what, rows.base - rows.ours - rows.theirs or rows.base | rows.ours)
-            strategy = Strategy(DEST) if what == _BASES else self._strategy  # the user cannot decide about those
+            strategy = Strategy(DEST) if what == _BASES else self._strategy  # the user cannot decide about merge bases
             merge = await self._row_merge(rows, entries, strategy)
             of = rows.theirs - rows.ours
             try:
@@ -227,7 +227,7 @@ class _Joining:
         return made
 
     async def _row_merge(self, rows: Rows, entries: "_Entries", strategy: Strategy) -> RowMerge:
-        shared = rows.ours & rows.theirs  # they stay
+        shared = rows.ours & rows.theirs  # both sides keep these
         base, ours, theirs = [await entries.of(objects - shared) for objects in rows]
         return RowMerge(base, ours, theirs, settings_of(self._repository.repository), strategy)
 
@@ -264,7 +264,7 @@ class _Joining:
     async def _history(self, ids: Sequence[str], bases: Sequence[str]) -> History:
         points: list[Point] = []
         inside, outside = set(ids), dict[str, Tree]()
-        after: dict[str, set[str]] = {base: {base} for base in bases}  # which bases each descends from
+        after: dict[str, set[str]] = {base: {base} for base in bases}  # by commit, the bases that it descends from
         for id in reversed(ids):
             parents = self._look_up(id).parents
             after[id] = set().union(*(after.get(parent, ()) for parent in parents))

@@ -29,12 +29,12 @@ class Side(NamedTuple):
     """One history since the merge base."""
 
     now: Objects  # the objects in question that it holds
-    before: Sequence[Objects] = ()  # and held before, oldest first; without `now` and the merge base
-    dropped: Objects = NONE  # what it held and no longer holds: this never comes back by itself
+    before: Sequence[Objects] = ()  # the objects that it held before, oldest first; without `now` and the merge base
+    dropped: Objects = NONE  # the objects that it held and no longer holds; they never come back by themselves
 
 
 class Rows(NamedTuple):
-    """A family whose rows must be computed: those of `ours`, with what `theirs` changed since `base`."""
+    """A family whose rows must be computed: those of `ours`, with the changes of `theirs` since `base`."""
 
     base: Objects
     ours: Objects
@@ -42,8 +42,8 @@ class Rows(NamedTuple):
 
 
 class SettledObjects(NamedTuple):
-    removed: Objects  # from ours
-    added: Objects  # to ours, out of theirs
+    removed: Objects  # objects that are removed from ours
+    added: Objects  # objects that are added to ours, out of theirs
     rows: tuple[Rows, ...]  # families whose rows must be computed; the other fields do not contain their objects
 
 

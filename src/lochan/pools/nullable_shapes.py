@@ -29,7 +29,7 @@ def join_shapes(shapes: Iterable[Object]) -> dict[Object, Object]:
 
 
 def has_column(type: Type) -> bool:
-    """Whether layouts have a column for it. An object without values has none."""
+    """Returns whether layouts have a column for it. An object without values has none."""
     type = sure(type)
     if isinstance(type, Object):
         return any(has_column(each) for _, each in type.fields)
@@ -37,7 +37,7 @@ def has_column(type: Type) -> bool:
 
 
 def is_ambiguous(shapes: Iterable[Object]) -> bool:
-    """Whether one row, with its nulls, can have two of these joined shapes."""
+    """Returns whether one row, with its nulls, can have two of these joined shapes."""
     return _is_ambiguous(set(shapes))
 
 

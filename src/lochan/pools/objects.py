@@ -50,12 +50,12 @@ async def find(tree: Tree, id: str) -> Entry:
 def users_metadata(entry: Entry) -> dict[str, str]:
     """Returns the metadata without the facts of a data object, which are internal."""
     if _MARK not in entry.metadata:
-        return entry.metadata  # a file: all names are the user's
+        return entry.metadata  # a file, whose names are all the user's
     return {name: value for name, value in entry.metadata.items() if not facts.is_ours(name)}
 
 
 async def entries(tree: Tree) -> pa.Table:
-    """All entries (ENTRY_SCHEMA), by id."""
+    """Returns all entries (ENTRY_SCHEMA), by id."""
     batches = [batch async for batch in tree.scan()]
     return pa.Table.from_batches(batches, ENTRY_SCHEMA)
 
@@ -96,7 +96,7 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
 
 
 def _show_parts(parts: list[Any]) -> list[Any]:
-    """The parts of a key, with times written as in the results of queries."""
+    """Returns the parts of a key, with times written as in the results of queries."""
     return [_text(part) if isinstance(part, date | Instant) else part for part in parts]
 
 

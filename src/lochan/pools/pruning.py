@@ -38,7 +38,7 @@ class Ends(NamedTuple):
 
 
 def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices:
-    """The objects that may have rows with such a key."""
+    """Returns the objects that may have rows with such a key."""
     if within is None:
         return among
     span = within.span
@@ -53,7 +53,7 @@ def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices
 
 
 def first(snapshot: Snapshot, count: int) -> Indices:
-    """The objects that may have one of the first `count` rows in the order of the key."""
+    """Returns the objects that may have one of the first `count` rows in the order of the key."""
     by_greatest, reached = snapshot.by_greatest
     at = int(np.searchsorted(reached, count))
     if at == len(reached):
@@ -102,7 +102,7 @@ def key_test(test: Test, settings: PoolSettings) -> Within | None:
 
 
 def keyless(test: Test, settings: PoolSettings) -> bool:
-    """Whether all rows that pass lack a part of the key, or have null in it."""
+    """Returns whether all rows that pass lack a part of the key, or have null in it."""
     match test:
         case All(tests):
             return any(keyless(each, settings) for each in tests)

@@ -16,7 +16,7 @@ Scalar = bool | int | float | Decimal | str
 
 
 class Compare(NamedTuple):
-    """`op` is ==, <, <=, > or >=. A time is microseconds since 1970."""
+    """A comparison of a field with a value. `op` is ==, <, <=, > or >=. A time is microseconds since 1970."""
 
     path: Path
     op: str
@@ -36,7 +36,7 @@ class OneOf(NamedTuple):
 
 
 class IsNull(NamedTuple):
-    """An explicit null."""
+    """The field is explicitly null."""
 
     path: Path
 

@@ -30,7 +30,7 @@ def parse(
     times: Sequence[str] = (),
     primary_key: Sequence[str] = (),
 ) -> PoolSettings:
-    """Raises Invalid, with a hint at valid settings."""
+    """Parses the settings. Raises Invalid, with a hint at valid settings."""
     if nulls not in ("first", "last"):
         raise Invalid(f"--nulls {nulls!r}: nulls can be first or last", hint="use one of first, last")
     if not SIZE_BYTES_MIN <= size_bytes <= SIZE_BYTES_MAX:

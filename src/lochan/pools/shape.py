@@ -46,7 +46,7 @@ class Object(msgspec.Struct, frozen=True, array_like=True, tag="o"):
 class Array(msgspec.Struct, frozen=True, array_like=True, tag="a"):
     """All elements have one type. Any of them, and any value within them, may be null."""
 
-    of: Type | None  # None: it is empty
+    of: Type | None  # None if it is empty
 
 
 class Maybe(msgspec.Struct, frozen=True, array_like=True, tag="m"):
@@ -61,8 +61,8 @@ Shape = Object
 
 
 def kind_of(type: Type) -> str:
-    """The kind without details: object, array, time without its format, and so on. For a nullable type, the kind if it
-    is not null."""
+    """Returns the kind without details: object, array, time without its format, and so on. For a nullable type, it is
+    the kind of values that are not null."""
     if isinstance(type, str):
         return type.partition(":")[0] if type.startswith(_WITH_MORE) else type
     if isinstance(type, Maybe):
@@ -71,14 +71,14 @@ def kind_of(type: Type) -> str:
 
 
 def sure(type: Type) -> str | Object | Array:
-    """The type of values that are not null."""
+    """Returns the type of values that are not null."""
     while isinstance(type, Maybe):
         type = type.of
     return type
 
 
 def type_at(type: Type, path: Iterable[str]) -> Type | None:
-    """The type at the path, if nothing above it is null. Returns None if there is nothing."""
+    """Returns the type at the path, if nothing above it is null, or None if there is nothing."""
     for name in path:
         above = sure(type)
         if not isinstance(above, Object):
@@ -116,7 +116,7 @@ def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
 
 
 def number_shapes(shapes: Iterable[Shape]) -> dict[int, Shape]:
-    """A dictionary of these shapes that does not depend on their order."""
+    """Returns a dictionary of these shapes that does not depend on their order."""
     by_id: dict[int, Shape] = {}
     for shape in sorted(set(shapes), key=encode):
         by_id[shape_id(shape, by_id)] = shape

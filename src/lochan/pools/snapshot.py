@@ -28,8 +28,8 @@ from lochan.versioning.revisions.resolve import ResolvedRef
 
 Indices = npt.NDArray[np.int64]
 _KEPT = 8  # snapshots in the cache
-_FEW = 8  # if there are so many times more entries than needed, the needed ones are taken first
-_UNSEEN = 0  # not decoded yet
+_FEW = 8  # if there are this many times more entries than needed, the needed ones are selected first
+_UNSEEN = 0  # marks objects that are not decoded yet
 
 
 class DataObject(NamedTuple):
@@ -63,7 +63,8 @@ NONE = Amount(0, 0)
 
 
 class Snapshot:
-    """Objects are numbered in the order of their least key. Those without a row that has the key come last."""
+    """The data objects of one commit. They are numbered in the order of their least key. Those without a row that has
+    the key come last."""
 
     def __init__(
         self,
@@ -74,8 +75,8 @@ class Snapshot:
         *,
         in_order: bool = True,
     ) -> None:
-        """`tables` has one table of entries for each owner, with blocks where they are now. `left_out` are objects that
-        the query does not need. If not `in_order`, the rows are in no order of a key."""
+        """Describes the objects. `tables` has one table of entries for each owner, with blocks where they are now.
+        `left_out` are objects that the query does not need. If not `in_order`, the rows are in no order of a key."""
         self.owners = owners
         self.settings = settings
         self.left_out = left_out
@@ -85,7 +86,7 @@ class Snapshot:
         ours = pc.indices_nonzero(pc.is_valid(spans["rows"]))
         order = ours.take(_order(spans.take(ours)))
         self.spans = spans.take(order)
-        self._row: Indices = order.to_numpy().astype(np.int64)  # of each object, in the entries
+        self._row: Indices = order.to_numpy().astype(np.int64)  # the row of each object in the entries
         self._owner = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])[self._row]
         self._facts: dict[int, Facts] = {}
         self._unpacked: npt.NDArray[np.object_] = np.full(self.count, None, np.object_)
@@ -99,7 +100,7 @@ class Snapshot:
 
     @property
     def total(self) -> Amount:
-        """All objects of the commit."""
+        """The amount of all objects of the commit."""
         return Amount(self.count + self.left_out.objects, int(self.sizes.sum()) + self.left_out.bytes)
 
     @cached_property
@@ -147,7 +148,8 @@ class Snapshot:
         return found
 
     def column(self, path: Path, indices: Indices) -> npt.NDArray[np.object_]:
-        """The ColumnFacts of this column for each object, None if there are none. Cached for the next test."""
+        """Returns the ColumnFacts of this column for each object, or None if there are none. They are cached for the
+        next test."""
         kept = self._columns.get(path)
         if kept is None:
             kept = self._columns[path] = np.full(self.count, _UNSEEN, np.object_)
@@ -158,7 +160,7 @@ class Snapshot:
         return found
 
     def are_sorted(self, indices: Indices) -> bool:
-        """Whether the rows of each object are in the order of the key."""
+        """Returns whether the rows of each object are in the order of the key."""
         return all(each.sorted for each in self._open(indices))
 
     def _open(self, indices: Indices) -> Iterator[LazyFacts]:
@@ -179,7 +181,7 @@ class Snapshot:
     def objects(self, indices: Sequence[int]) -> list[DataObject]:
         at = np.array(indices, dtype=np.int64)
         taken = self.entries.select(["path", "blocks", "size"]).take(_arrow(self._row[at]))
-        blocks = pc.list_flatten(taken["blocks"])  # each has one
+        blocks = pc.list_flatten(taken["blocks"])  # each list has one block
         columns = (
             map(objects.object_id, taken["path"].to_pylist()),
             pc.struct_field(blocks, "address").to_pylist(),
@@ -191,7 +193,7 @@ class Snapshot:
         return [DataObject(*of, *owner) for *of, owner in zip(*columns, owners, strict=True)]
 
     def taken(self, indices: Sequence[int]) -> pa.Table:
-        """The entries of these objects."""
+        """Returns the entries of these objects."""
         return self.entries.take(_arrow(self._row[list(indices)]))
 
     def _entry(self, index: int) -> Entry:
@@ -213,13 +215,13 @@ class Snapshot:
 
 
 class Snapshots:
-    """A cache of the last snapshots, by commit, by the part of it that was opened, and by where its bytes are."""
+    """A cache of the last snapshots, by commit, by the part of it that was opened, and by the place of its bytes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Owner, AliasNames, Reach], Snapshot] = OrderedDict()
 
     async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
-        """A snapshot of the objects within the reach, and perhaps of more."""
+        """Returns a snapshot of the objects within the reach, and perhaps of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
         places = repository.places.names
         found = self._kept.get((owner, places, EVERYTHING)) or self._kept.get((owner, places, reach))

@@ -39,7 +39,7 @@ class StatisticsTest:
         rows: npt.NDArray[np.int64],
         times: Collection[Path] = (),
     ) -> None:
-        """`times` are paths whose strings may be times."""
+        """Judges no test yet. `times` are paths whose strings may be times."""
         self._times = times
         self._form = form
         self._columns = columns
@@ -83,7 +83,7 @@ class StatisticsTest:
         return self._against(self._present(path) == self._rows, f"every row has a value in {name}")
 
     def _present(self, path: Path) -> npt.NDArray[np.int64]:
-        """Returns how many rows of each object have a value there that is not null; -1 if that is unknown."""
+        """Returns how many rows of each object have a value there that is not null, or -1 if that is unknown."""
         kinds = {kind_of(each) for each in self._form.types(path)} - {NULL}
         places = [self._form.place(Leaf(path, kind)) for kind in kinds]
         if not kinds <= set(SCALARS) or any(place is None or place.inside is not None for place in places):
@@ -97,7 +97,7 @@ class StatisticsTest:
         return np.where(unknown, -1, found)
 
     def _all_pass(self, test: Compare) -> Mask:
-        """The objects in which every row passes. This is certain only for columns with known bounds."""
+        """Returns the objects in which every row passes. This is certain only for columns with known bounds."""
         kinds = [kind for kind in _alike(test.kind) if self._form.place(Leaf(test.path, kind)) is not None]
         others = {kind_of(each) for each in self._form.types(test.path)} - {NULL, *kinds}
         passing = np.full(len(self._may), not others and bool(kinds))
@@ -165,13 +165,13 @@ def _by_ends(path: Path) -> str:
 
 
 def _alike(kind: str) -> tuple[str, ...]:
-    """The kinds whose values compare with each other."""
+    """Returns the kinds whose values compare with each other."""
     return NUMBERS if kind in NUMBERS else (kind,)
 
 
 def _all_within(test: Compare, column: ColumnFacts, fine: bool) -> bool:
-    """Whether all values of a column pass. The greatest may be cut; the least is a lower bound. Times that are `fine`
-    may be later than stored, by less than a microsecond."""
+    """Returns whether all values of a column pass. The greatest may be cut; the least is a lower bound. Times that are
+    `fine` may be later than stored, by less than a microsecond."""
     if column.present == 0:
         return True
     if column.least is None or column.greatest is None or (column.cut and test.op in ("==", "<", "<=")):
@@ -205,7 +205,7 @@ def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     bounded = [at for at, each in enumerate(columns) if each.least is not None and each.greatest is not None]
     if not bounded:
         return outside
-    kinds = test.kind, columns[bounded[0]].kind  # all are of one column, and so of one kind
+    kinds = test.kind, columns[bounded[0]].kind  # all bounds are of one column, and so of one kind
     value: Any = _comparable(test.value, *kinds)
     low, high = (
         _objects([_comparable(getattr(columns[at], which), *kinds) for at in bounded])
@@ -213,7 +213,7 @@ def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     )
     cut = np.fromiter((columns[at].cut for at in bounded), np.bool_, len(bounded))
     above = (high < value).astype(np.bool_)
-    if cut.any() and test.kind == STRING:  # the greatest may begin with it
+    if cut.any() and test.kind == STRING:  # greater values may begin with the greatest one
         above[cut] &= ~np.fromiter((value.startswith(each) for each in high[cut]), np.bool_, int(cut.sum()))
     match test.op:
         case "==":

@@ -13,7 +13,7 @@ from lochan.pools.times import NATIVE, TEXT
 
 _DIGITS = "YMDHSf"
 _LEAST = dict.fromkeys(map(ord, _DIGITS), "0")
-_BLOCK_ROWS = 16_384  # checked together: within the processor's cache
+_BLOCK_ROWS = 16_384  # checked together, so that they stay in the processor's cache
 
 
 def looks_like(texts: pa.Array, format: str) -> bool:

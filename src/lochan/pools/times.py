@@ -46,7 +46,7 @@ _YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 
 
 class Moment(int):
-    """Microseconds since 1970, and the digits of the fraction after the sixth."""
+    """A time in microseconds since 1970, with the digits of the fraction after the sixth."""
 
     finer: str
 

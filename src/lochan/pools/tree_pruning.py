@@ -25,8 +25,8 @@ class Within(NamedTuple):
     """A condition on the key of rows."""
 
     span: Span
-    or_keyless: bool = False  # or rows that lack a part of the key
-    also: Span | None = None  # or rows with a key in this span
+    or_keyless: bool = False  # whether rows that lack a part of the key are included
+    also: Span | None = None  # a span of keys whose rows are included too
 
 
 class Reach(NamedTuple):
@@ -38,7 +38,7 @@ class Reach(NamedTuple):
 
 
 EVERYTHING = Reach()
-_BEHIND = "~"  # after all keys, which are hex digits
+_BEHIND = "~"  # a text after all keys, which are hex digits
 
 
 class OpenedRanges(NamedTuple):
@@ -95,7 +95,7 @@ async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, coun
 
 
 def _least(ref: RangeRef, settings: PoolSettings) -> str:
-    """Returns the least key of its rows, empty if it may be before all others."""
+    """Returns the least key of its rows, or an empty text if it may be before all others."""
     keys = ref.keys
     if keys is None or (keys.keyless and is_anywhere(settings)):
         return ""
@@ -120,7 +120,7 @@ def classes(tree: Tree, settings: PoolSettings) -> list[str] | None:
 
 
 def is_anywhere(settings: PoolSettings) -> bool:
-    """Whether rows without the key can come before rows with it."""
+    """Returns whether rows without the key can come before rows with it."""
     return settings.nulls_first or settings.keys[0].descending or len(settings.keys) > 1
 
 

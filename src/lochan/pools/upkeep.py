@@ -1,7 +1,6 @@
-"""The policy of automatic upkeep: which pools and branches are compacted, and what is left alone.
+"""The policy of automatic upkeep: which pools and branches are compacted, and which are left unchanged.
 
-The first rule whose pattern matches a pool's name applies, or the defaults if none does.
-"""
+The first rule whose pattern matches a pool's name applies, or the defaults if none does."""
 
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -10,10 +9,11 @@ EVERY_S = 300.0
 
 
 class Policy(NamedTuple):
-    """The thresholds below which objects are left alone: reading a few side by side costs less than rewriting them."""
+    """The thresholds below which objects stay as they are: reading a few side by side costs less than rewriting
+    them."""
 
-    overlapping_max: int = 1  # so many objects may overlap
-    small_max: int = 1  # so many small objects may be neighbours
+    overlapping_max: int = 1  # the number of objects that may overlap
+    small_max: int = 1  # the number of small objects that may be neighbours
 
 
 ALWAYS = Policy()
@@ -23,11 +23,11 @@ UPKEEP = Policy(4, 8)  # for automatic compactions
 class Rule(NamedTuple):
     """The rule for a pool, with all defaults filled in."""
 
-    branches: tuple[str, ...] = ()  # none: the default branch
+    branches: tuple[str, ...] = ()  # if there are none, the default branch
     compact: bool = True
     overlapping_max: int = UPKEEP.overlapping_max
     small_max: int = UPKEEP.small_max
-    size_bytes: int = 0  # of the objects that a compaction makes; 0: the pool's own
+    size_bytes: int = 0  # the size of the objects that a compaction makes; 0 for the pool's own
 
     @property
     def policy(self) -> Policy:

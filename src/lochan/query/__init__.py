@@ -2,7 +2,6 @@
 
 text ─ syntax/ ─▶ ast ─ compile/ ─▶ sqlglot tree ─ dialects/ ─▶ SQL of DuckDB or Spark ─▶ columns ─ output/ ─▶ rows
 text ─ sql/ ────────────────────────────▲
-            sources/ ───────────────────┘  what `from` names, at one snapshot, pruned
+            sources/ ───────────────────┘  the sources of `from`, at one snapshot, pruned
 
-prepare does it all. leaves is what a source promises to a plan, functions what a query may call.
-"""
+`prepare` does all of it. `leaves` defines what a source promises to a plan, `functions` what a query may call."""

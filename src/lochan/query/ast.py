@@ -1,8 +1,7 @@
 """A query of the pipe language as it was written: operators in a row, expressions in trees.
 
-Nothing here knows a pool or an engine. Every node remembers where it stands in the text, so that an error found later
-can still point at it; the place is no part of what a node is.
-"""
+This module knows neither pools nor engines. Every node has its place in the text, so that an error found later can
+still point at it; the place does not count when nodes are compared."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import msgspec
 
 
 class Span(NamedTuple):
-    """From `start` up to `stop`, in characters of the query's text."""
+    """The part of the query's text from `start` up to `stop`, in characters."""
 
     start: int
     stop: int
@@ -23,7 +22,7 @@ NOWHERE = Span(0, 0)
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A struct, since forty dataclasses take 20 ms to be made each time a command begins."""
+    """A node of the tree. It is a struct, because making forty dataclasses takes 20 ms each time a command begins."""
 
     span: Span = NOWHERE
 
@@ -47,8 +46,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Literal(Node, frozen=True, eq=False):
-    """`kind` is one of null, bool, int, float, decimal, string, time, duration, ip, net. A time is microseconds since
-    1970, a duration microseconds, an address and a network their text in canonical form."""
+    """A constant. `kind` is one of null, bool, int, float, decimal, string, time, duration, ip, net. A time is
+    microseconds since 1970, a duration microseconds, an address and a network their text in canonical form."""
 
     kind: str
     value: bool | int | float | Decimal | str | None
@@ -78,7 +77,8 @@ class Dot(Node, frozen=True, eq=False):
 
 
 class Index(Node, frozen=True, eq=False):
-    """`of[at]`: an element, counted from 0, from the end if negative; or a field by its name."""
+    """An element or a field, `of[at]`. Elements are counted from 0, or from the end if negative; a field is given by
+    its name."""
 
     of: Expr
     at: Expr
@@ -91,15 +91,15 @@ class Slice(Node, frozen=True, eq=False):
 
 
 class Unary(Node, frozen=True, eq=False):
-    """`-` or `not`."""
+    """The operators `-` and `not`."""
 
     op: str
     of: Expr
 
 
 class Binary(Node, frozen=True, eq=False):
-    """+ - * / % == != < <= > >= and or in like  (`not in`, `not like` are a Unary around one; `~` against a regexp or
-    a glob is the call `grep`)."""
+    """An operator with two operands: + - * / % == != < <= > >= and or in like  (`not in`, `not like` are a Unary around
+    one; `~` against a regexp or a glob is the call `grep`)."""
 
     op: str
     left: Expr
@@ -113,7 +113,7 @@ class Between(Node, frozen=True, eq=False):
 
 
 class Conditional(Node, frozen=True, eq=False):
-    """`c ? a : b`"""
+    """A choice, `c ? a : b`."""
 
     test: Expr
     then: Expr
@@ -121,11 +121,11 @@ class Conditional(Node, frozen=True, eq=False):
 
 
 class Call(Node, frozen=True, eq=False):
-    """A function, a cast (`int64(e)`), or an aggregate where one may stand."""
+    """A call of a function, a cast (`int64(e)`), or an aggregate where one is allowed."""
 
     name: str
     arguments: tuple[Expr, ...]
-    where: Expr | None = None  # of an aggregate alone
+    where: Expr | None = None  # only for an aggregate
     distinct: bool = False
 
 
@@ -134,7 +134,7 @@ class ListOf(Node, frozen=True, eq=False):
 
 
 class RecordOf(Node, frozen=True, eq=False):
-    """`{a:1, b, ...c}`: a name alone stands for itself; a spread has no name."""
+    """A record, `{a:1, b, ...c}`. A name alone stands for the field of that name; a spread has no name."""
 
     fields: tuple[tuple[str | None, Expr], ...]
 
@@ -168,17 +168,16 @@ Expr = (
 
 
 class Source(Node, frozen=True, eq=False):
-    """`name@ref/path:meta range low to high`, each part but one left out at will.
+    """A source, `name@ref/path:meta range low to high`. Each part but one is optional.
 
     `name` is a pool's or a repository's, a glob or a regexp over pools' names, or None for metadata of the lake.
-    `ref` is all between the first @ and the path or the colon: `dev`, `main~2`, `{2026-11-01T10:00Z}`, `dev@{…}`.
-    """
+    `ref` is all between the first @ and the path or the colon: `dev`, `main~2`, `{2026-11-01T10:00Z}`, `dev@{…}`."""
 
     name: str | Glob | Regexp | None
     ref: str = ""
-    path: str = ""  # of files in a repository, a glob
+    path: str = ""  # of files in a repository; may be a glob
     meta: str = ""  # objects, log, …
-    no_key: bool = False  # `pool.$nokey`
+    no_key: bool = False  # for `pool.$nokey`
     low: Expr | None = None
     high: Expr | None = None
     tap: bool = False
@@ -188,15 +187,15 @@ class Source(Node, frozen=True, eq=False):
 
 
 class Assigned(NamedTuple):
-    """`path := value`. An empty path: the value names it, a field by its own path (`cut b.c` keeps c inside of b), a
-    call by the function's name (`assigned_path`)."""
+    """An assignment, `path := value`. If the path is empty, the value determines it: a field has its own path (`cut
+    b.c` keeps c inside of b), a call the function's name (`assigned_path`)."""
 
     path: tuple[str, ...]
     value: Expr
 
 
 def assigned_path(assigned: Assigned) -> tuple[str, ...]:
-    """Where the value goes: () for one that cannot name itself."""
+    """Returns the path that the value is assigned to, or () if the value does not determine one."""
     if assigned.path:
         return assigned.path
     names: list[str] = []
@@ -225,7 +224,7 @@ class From(Node, frozen=True, eq=False):
 
 
 class Where(Node, frozen=True, eq=False):
-    """Also a search: then the expression holds Terms."""
+    """A filter, or a search, whose expression holds Terms."""
 
     test: Expr
 
@@ -243,11 +242,12 @@ class Drop(Node, frozen=True, eq=False):
 
 
 class Rename(Node, frozen=True, eq=False):
-    fields: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]  # new, old
+    fields: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]  # pairs of the new and the old path
 
 
 class Sort(Node, frozen=True, eq=False):
-    """Without keys: by the pool's key, or the first field, backwards if `reverse`; with keys each of them says so."""
+    """A sort. Without keys, rows are sorted by the pool's key, or the first field, and backwards if `reverse`; with
+    keys, each key has its own direction."""
 
     keys: tuple[SortKey, ...]
     reverse: bool = False
@@ -269,19 +269,19 @@ class Top(Node, frozen=True, eq=False):
 
 
 class Uniq(Node, frozen=True, eq=False):
-    counted: bool  # -c: rows {value, count}
+    counted: bool  # for -c: rows {value, count}
 
 
 class Sample(Node, frozen=True, eq=False):
-    """One row of each shape; or that many of each."""
+    """A sample: one row of each shape, or `count` of each."""
 
     count: int
 
 
 class Aggregate(Node, frozen=True, eq=False):
-    """`every` is a duration in microseconds, over the field `ts` or the pool's time key."""
+    """An aggregation. `every` is a duration in microseconds, over the field `ts` or the pool's time key."""
 
-    values: tuple[Assigned, ...]  # of aggregate calls; none: distinct keys
+    values: tuple[Assigned, ...]  # aggregate calls; without any, the result is the distinct keys
     keys: tuple[Assigned, ...]
     every: int | None = None
 
@@ -299,7 +299,7 @@ class Join(Node, frozen=True, eq=False):
     other: Pipe
     left: Expr
     right: Expr
-    fields: tuple[Assigned, ...]  # of the other side, added to the row; none: all that the row lacks
+    fields: tuple[Assigned, ...]  # of the other side, added to the row; without any, all that the row lacks
 
 
 class Fuse(Node, frozen=True, eq=False):
@@ -315,7 +315,7 @@ class Fork(Node, frozen=True, eq=False):
 
 
 class Switch(Node, frozen=True, eq=False):
-    """`of` is compared with each case's value where it is given; a case without a value is the default."""
+    """A switch. If `of` is given, it is compared with each case's value; a case without a value is the default."""
 
     of: Expr | None
     cases: tuple[tuple[Expr | None, Pipe], ...]
@@ -353,6 +353,7 @@ Operator = (
 
 
 class Pipe(Node, frozen=True, eq=False):
-    """The first operator of a whole query is a From; an arm's pipe goes on with the rows it is given."""
+    """A pipe of operators. The first operator of a whole query is a From; the pipe of an arm gets its rows from
+    outside."""
 
     operators: tuple[Operator, ...]

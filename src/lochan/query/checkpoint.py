@@ -1,5 +1,5 @@
-"""Points where the reading and compiling of a query can be stopped. Python cannot stop such work from outside,
-so the caller gives a check, and the work calls it every now and then."""
+"""Points at which the parsing and compiling of a query can be stopped. Python cannot stop such work from outside, so
+the caller gives a check, and the work calls it every now and then."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Check = Callable[[], None]  # raises to stop the work
+Check = Callable[[], None]  # raises an error to stop the work
 
 _check: ContextVar[Check | None] = ContextVar("lochan-query-checkpoint", default=None)
 
 
 @contextmanager
 def check_with(check: Check | None) -> Iterator[None]:
-    """Applies to all that this task does within the block."""
+    """Applies the check to everything that this task does within the block."""
     token = _check.set(check)
     try:
         yield
@@ -23,7 +23,7 @@ def check_with(check: Check | None) -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Call this wherever work grows with the query."""
+    """Runs the check, if there is one. It is called wherever work grows with the query."""
     check = _check.get()
     if check is not None:
         check()

@@ -1,4 +1,4 @@
-"""A query that is wrong, and the place in its text."""
+"""Errors of a query, with the place in its text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lochan.errors import QueryError as QueryError
 
 
 class UnknownField(QueryError):
-    """No row has such a field; perhaps one will have it tomorrow."""
+    """No row has such a field, though a later row may have it."""
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`; did you mean …?`, to follow `unknown …`; empty if no name is near."""
+    """Returns `; did you mean …?`, to follow `unknown …`, or an empty text if no name is similar."""
     import difflib
 
     by_folded = {name.lower(): name for name in names}

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 
 class Signature(NamedTuple):
-    shown: str  # as it is called
+    shown: str  # as it is written in a query
     least: int
-    most: int | None  # None: any number
+    most: int | None  # None for any number
     does: str
 
 
@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Signature] = {
     "ip": Signature("ip(e)", 1, 1, "as an address, in canonical form"),
 }
 
-CONDITIONS = ("has", "missing", "is", "is_error", "grep", "cidr_match", "bool")  # they give true or false
+CONDITIONS = ("has", "missing", "is", "is_error", "grep", "cidr_match", "bool")  # they return true or false
 
 
 AGGREGATES: dict[str, Signature] = {

@@ -19,7 +19,7 @@ from lochan.query.sources.resolve import NoteRead, Opening, ReadFiles
 from lochan.query.syntax.parse import parse
 from lochan.query.syntax.tokens import is_sql
 
-LENGTH_MAX = 500_000  # characters: it takes longer to read a longer one than to run most queries
+LENGTH_MAX = 500_000  # characters: parsing a longer text takes longer than running most queries
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ async def prepare(
     ref: str = "",
     note: NoteRead | None = None,
 ) -> Prepared:
-    """`current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is where sources are
-    read that name none. Raises QueryError. Closing `opening` closes what it opens."""
+    """Prepares a query. `current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is
+    the ref at which sources are read that name none. Raises QueryError. Closing `opening` closes everything that it
+    opens."""
     try:
         read = _read(text, current, now)
     except RecursionError:
@@ -57,8 +58,8 @@ async def prepare(
 
 
 async def _plan(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
-    """What a name means never depends on which rows need not be read: so where that may be, all fields are known
-    first."""
+    """Plans the query. The meaning of a name never depends on which rows need not be read: if that is possible, all
+    fields are found first."""
     try:
         sources = await opening.open(pipe)
         if read.takes_all:
@@ -81,7 +82,7 @@ async def _plan(read: _Read, pipe: ast.Pipe, opening: Opening) -> Plan:
 
 
 def _sources_only(pipe: ast.Pipe) -> ast.Pipe:
-    """The sources alone, all of which is read."""
+    """Returns only the sources, all of which is read."""
     arms = (each.other.operators[0] for each in pipe.operators if isinstance(each, ast.Union))
     return ast.Pipe(tuple(ast.Union(ast.Pipe((source,))) for source in arms))
 
@@ -93,9 +94,9 @@ def _too_deep() -> Invalid:
 class _Read(NamedTuple):
     """A query of either language."""
 
-    pipe: ast.Pipe  # what is to be opened
-    plan: Callable[[OpenSource, bool], Plan]  # the sources, and whether to be tolerant of fields that no row has
-    takes_all: bool = False  # it shows every field there is, also of rows that need not be read
+    pipe: ast.Pipe  # the sources to be opened
+    plan: Callable[[OpenSource, bool], Plan]  # gets the sources, and whether it tolerates fields that no row has
+    takes_all: bool = False  # whether it shows all fields that exist, also of rows that need not be read
 
 
 def _read(text: str, current: str, now: int) -> _Read:
@@ -127,7 +128,8 @@ def _with_source(pipe: ast.Pipe, current: str) -> ast.Pipe:
 
 
 def _drop_tapped_tests(pipe: ast.Pipe) -> ast.Pipe:
-    """Tests behind a tapped source are about the rows of the pool: they have chosen the objects, and are done with."""
+    """Drops the tests after a tapped source. They are about the rows of the pool, and have selected the objects
+    already."""
     first, *rest = pipe.operators
     if not isinstance(first, ast.From) or not any(source.tap for source in first.sources):
         return pipe

@@ -36,30 +36,30 @@ from lochan.versioning.state.refs import Refs
 MANIFEST = "backup.json"
 VERSION = 1
 KEYS = "_lake/keys/"
-_HELD_US = 7 * 86_400 * 1_000_000  # a backup that was killed holds files open so long, or until the next one
+_HELD_US = 7 * 86_400 * 1_000_000  # a backup that was killed holds files open for so long, or until the next one
 _RESTORE = "make a new backup in another place"
 
 
 class JournalEnd(msgspec.Struct, frozen=True):
     number: int
-    digest: str  # of that record, hex
+    digest: str  # the digest of that record, in hex
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest of a backup. Stored as `backup.json`; fields may only be added."""
 
     format: int = VERSION
-    lake: str  # its id
+    lake: str  # the id of the lake
     lake_format: int
-    created: int  # the lake, in microseconds since 1970
-    url: str  # where the lake was
+    created: int  # of the lake, in microseconds since 1970
+    url: str  # the URL of the lake at that time
     started: int
     ended: int
     journals: dict[str, JournalEnd]  # by the repository's id; `_lake` is the lake's own
-    names: dict[str, str]  # of the repositories, by id
-    files: int  # copied by the last run
+    names: dict[str, str]  # the names of the repositories, by id
+    files: int  # the number of files that the last run copied
     bytes: int
-    lost: tuple[tuple[str, str], ...] = ()  # files that the lake had lost itself, and why they were not copied
+    lost: tuple[tuple[str, str], ...] = ()  # files that the lake itself had lost, and why they were not copied
 
 
 class Backup:

@@ -25,7 +25,7 @@ BLOCKS = pa.schema(
         ("offset", pa.int64()),
         ("size", pa.int64()),
         ("sha256", pa.binary()),
-        ("path", pa.string()),  # of an entry that has the block
+        ("path", pa.string()),  # the path of an entry that has the block
     ]
 )
 
@@ -33,7 +33,7 @@ BLOCKS = pa.schema(
 class BlockDamage(NamedTuple):
     kind: str  # data-missing, data-short, data-damaged
     address: str
-    path: str  # of an entry
+    path: str  # the path of an entry
     detail: str
 
 
@@ -41,13 +41,13 @@ class BlockListCheck:
     """Checks blocks against a listing. `aliases` have the places where the bytes of an address are now."""
 
     def __init__(self, files: pa.Table, aliases: Aliases) -> None:
-        """`files` has the columns `path` and `size`."""
+        """Starts a check. `files` has the columns `path` and `size`."""
         self._files = files["path"].combine_chunks()
         self._sizes = files["size"].combine_chunks()
         self._aliases = aliases
         self.damaged: dict[str, BlockDamage] = {}
-        self.count = 0  # blocks that were looked at
-        self.more = 0  # damaged ones that are not listed
+        self.count = 0  # the number of blocks that were checked
+        self.more = 0  # the number of damaged blocks that are not listed
 
     def add(self, entries: pa.RecordBatch) -> None:
         self.add_blocks(blocks_of(entries))
@@ -59,7 +59,7 @@ class BlockListCheck:
         has = pc.fill_null(self._sizes.take(at.combine_chunks()), -1)
         needs = pc.add(blocks["offset"], blocks["size"])
         wrong = pc.less(pa.chunked_array([has]), needs)
-        # An empty body needs no byte, but a file all the same.
+        # An empty body needs no bytes, but it needs a file.
         wrong = pc.or_(wrong, pc.equal(pa.chunked_array([has]), -1))
         if not pc.any(wrong).as_py():
             return
@@ -138,7 +138,7 @@ async def check_file(store: Store, blocks: pa.Table) -> BlockDamage | None:
     for row in rows:
         address, start, stop = row["address"], row["offset"], row["offset"] + row["size"]
         if not row["sha256"]:
-            continue  # of a linked file, whose hash is unknown
+            continue  # the block of a linked file, whose hash is unknown
         for attempt in (1, 2):
             try:
                 digest = await _digest(store, address, start, stop)

@@ -17,12 +17,12 @@ from lochan.recovery.rebuild import DIFFERS, LOST, FoldedJournal, RebuiltFile, f
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
-_LAKE = "_lake"  # whose own journal is empty in a lake without repositories
+_LAKE = "_lake"  # its journal is empty in a lake without repositories
 
 
 class JournalCheck:
-    """`name` is that of the repository in findings. With `is_mirror`, the journal itself is in a database, and its copy
-    in the store may be behind."""
+    """Checks a journal. `name` is that of the repository in findings. With `is_mirror`, the journal itself is in a
+    database, and its copy in the store may be behind."""
 
     def __init__(
         self, store: Store, journal: str, name: str, parts: tuple[type[StatePart], ...], *, is_mirror: bool
@@ -73,7 +73,7 @@ class JournalCheck:
         return self._finding("checkpoint-damaged" if unreadable else "checkpoint-differs", found.path, found.reason)
 
     async def _after(self, number: int, path: str, files: JournalFiles) -> AsyncIterator[Finding]:
-        """Checks whether each file behind the place where the chain breaks is intact in itself."""
+        """Checks whether each file after the place where the chain breaks is intact in itself."""
         for group in files.segments:
             own = segment_path(self._journal, group)
             if group * GROUP >= number and own != path:

@@ -53,7 +53,7 @@ class RepositoryCheck:
         self.findings: list[Finding] = []
         self.files = 0
         self.bytes = 0
-        self._in_file: dict[str, str] = {}  # an address that is damaged -> the file that names it
+        self._in_file: dict[str, str] = {}  # by a damaged address, the file that names it
         self._blocks: list[pa.Table] = []
         self._aliases = NO_ALIASES
 
@@ -81,7 +81,7 @@ class RepositoryCheck:
             await self._check_bytes()
         await self._check_plans(refs)
         if self.folded.damage is not None:
-            # The state is older than the files: what it names may have been collected since.
+            # The state is older than the files: files that it names may have been collected since.
             self.findings = [each for each in self.findings if each.kind not in _UNSURE]
             return self.findings
         self._check_uploads(refs)

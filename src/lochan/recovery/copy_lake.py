@@ -1,4 +1,4 @@
-"""Copies what a state names, and the journal that leads to it, from one store to another.
+"""Copies the files that a state names, and the journal that leads to it, from one store to another.
 
 Files are written once and never change, so a file that the target has with the same size is not copied again. A copy is
 checked against the file's hash if it has one, and read back."""
@@ -27,17 +27,17 @@ from lochan.store.protocol import Store
 from lochan.versioning.state.refs import Refs
 
 _AT_ONCE = 8
-_WHOLE_BYTES_MAX = 32 << 20  # a larger file is streamed, and checked where it was copied to
+_WHOLE_BYTES_MAX = 32 << 20  # a larger file is streamed, and its copy is checked at the target
 _KEPT_WHOLE = (PLANS, "aliases")  # folders whose files are kept for ever
 
 
 class CopyTotals:
     def __init__(self) -> None:
-        self.files = 0  # copied
+        self.files = 0  # the number of copied files
         self.bytes = 0
-        self.kept = 0  # that were there already
+        self.kept = 0  # the number of files that the target had already
         self.records = 0
-        self.lost: list[tuple[str, str]] = []  # path, and why it was not copied
+        self.lost: list[tuple[str, str]] = []  # paths, and why they were not copied
 
 
 class LakeCopy:

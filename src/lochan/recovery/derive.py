@@ -1,4 +1,4 @@
-"""Carries out recipes. What they make is written to a scratch store, and read from there before the lake, so a damaged
+"""Carries out recipes. Their results are written to a scratch store, and read from there before the lake, so a damaged
 file of the lake is never used to make another one.
 
 A result counts only if it has exactly the name that the event gave it. Names are hashes of contents, so it is the same

@@ -23,9 +23,9 @@ from lochan.recovery.journal_walk import segment_path
 from lochan.store.protocol import Store
 from lochan.versioning.journal_digest import SegmentDigest, decode_digest, digest_segment, is_loaded
 
-SEGMENTS_MIN = 48  # on two processors, a journal of 24 segments takes longer with other processes than without
-_AHEAD = 4  # segments for each process
-_WAVE = 256  # segments that tasks of Spark send at a time; 65,536 records
+SEGMENTS_MIN = 48  # on two processors, other processes make a journal of 24 segments slower
+_AHEAD = 4  # segments that are prepared ahead for each process
+_WAVE = 256  # segments that tasks of Spark send at a time: 65,536 records
 
 # Digests of these groups of a journal, in order. A stretch ends with each of the numbers.
 DigestSource = Callable[[Store, str, range, Collection[int]], AsyncIterator[SegmentDigest]]

@@ -1,4 +1,4 @@
-"""What was found wrong with a file, in words that every user understands: what it means, and what can be done.
+"""Findings about files, in words that every user understands: their meaning, and what can be done.
 
 The table of kinds is the contract: scripts match on them, tests plant each of them, and the page for operators lists
 them. Kinds are only ever added."""
@@ -100,12 +100,12 @@ KINDS: dict[str, FindingKind] = {
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     kind: str  # a name of KINDS
-    path: str  # of the file; for several files of one kind, the first
-    repository: str = ""  # its name; empty: the lake itself
-    detail: str = ""  # what exactly is wrong
-    count: int = 1  # files
+    path: str  # the path of the file; for several files of one kind, the first
+    repository: str = ""  # the name of the repository; empty for the lake itself
+    detail: str = ""  # details of the damage
+    count: int = 1  # the number of files
     bytes: int = 0
-    repaired: str = ""  # what a repair has done; empty: nothing
+    repaired: str = ""  # the work of a repair; empty if there was none
 
     @property
     def is_damage(self) -> bool:

@@ -1,10 +1,9 @@
-"""Checks every file of a lake. Damage is reported with its kind, its path, what it means and what can be done.
+"""Checks every file of a lake. Damage is reported with its kind, its path, its meaning and what can be done.
 
-    lake.json ─▶ the lake's journal ─▶ each repository: journal ─▶ state ─▶ trees, runs, data ─▶ what is there besides
+    lake.json ─▶ the lake's journal ─▶ each repository: journal ─▶ state ─▶ trees, runs, data ─▶ all other files
 
 The lake can be used meanwhile. Nothing is changed without a repair, which replaces derived files and keeps a copy of
-each file that it replaces.
-"""
+each file that it replaces."""
 
 from __future__ import annotations
 
@@ -37,15 +36,15 @@ from lochan.versioning.repositories import Repositories, Repository
 
 LAKE = "_lake"
 _KEYS = "_lake/keys/"
-_FOREIGN_MAX = 100  # listed by name; the rest is counted
+_FOREIGN_MAX = 100  # files that are listed by name; the rest is counted
 _AFTER_SLASH = "0"  # the character after `/`
 
 Scratch = Callable[[], AbstractContextManager[Store]]
 
 
 class FsckRequest(NamedTuple):
-    repositories: Sequence[str] = ()  # names; none: all, and the lake itself
-    data: bool = False  # also read and hash all data
+    repositories: Sequence[str] = ()  # names; without any, all repositories and the lake itself
+    data: bool = False  # whether all data is read and hashed too
     repair: bool = False
 
 

@@ -1,10 +1,9 @@
 """The records of a journal, read from its files in order, each checked against the one before it.
 
-    seg/0 ─▶ seg/1 ─▶ slot 512 ─▶ slot 513 ─▶ absent: the end, unless a later record is there
+    seg/0 ─▶ seg/1 ─▶ slot 512 ─▶ slot 513 ─▶ absent: the end, unless there is a later record
 
 A segment alone decides about its group (J5). The walk ends at the first record that is damaged, missing or does not
-continue the one before: what comes after it cannot be known.
-"""
+continue the one before: later records cannot be known."""
 
 from __future__ import annotations
 
@@ -42,11 +41,11 @@ class JournalFiles(NamedTuple):
 
     slots: list[int]
     segments: list[int]
-    batches: list[tuple[int, int]]  # of a mirror: first and last number
+    batches: list[tuple[int, int]]  # the batches of a mirror: first and last number
 
     @property
     def last(self) -> int:
-        """No record after this number has a file."""
+        """The last number for which a record can have a file."""
         ends = [last for _, last in self.batches]
         return max([0, *self.slots[-1:], *ends, *((group + 1) * GROUP - 1 for group in self.segments[-1:])])
 
@@ -78,7 +77,7 @@ class JournalWalk:
         self._store = store
         self._journal = journal
         self._files = files
-        self.number = 0  # of the last record
+        self.number = 0  # the number of the last record
         self.digest = GENESIS
 
     async def raw(self) -> AsyncIterator[list[bytes]]:

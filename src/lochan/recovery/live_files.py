@@ -1,4 +1,4 @@
-"""Reads and checks the metadata files that a repository's state names, and all that they name in turn.
+"""Reads and checks the metadata files that a repository's state names, and all files that these name in turn.
 
 A range that several trees share is read once. The entries of ranges and runs are passed on batch by batch, so that
 memory does not grow with their number."""
@@ -28,19 +28,19 @@ from lochan.versioning.state.refs import Refs
 T = TypeVar("T")
 R = TypeVar("R")
 
-_Rows = tuple[str, pa.RecordBatch | None]  # of a file
+_Rows = tuple[str, pa.RecordBatch | None]  # a path and the rows of the file
 
 MISSING = "missing"
 _WIDTH = 4
-_BASE_BYTES_MAX = 128 << 20  # bases that are open
+_BASE_BYTES_MAX = 128 << 20  # bytes of the bases that are open
 
-Entries = Callable[[str, pa.RecordBatch], None]  # the file below the repository, and the entries in it
+Entries = Callable[[str, pa.RecordBatch], None]  # gets the file below the repository, and its entries
 
 
 class FileDamage(NamedTuple):
-    file: str  # below the repository
+    file: str  # the path below the repository
     kind: str  # metarange, range, run
-    what: str  # MISSING, or what is wrong with it
+    what: str  # MISSING, or a description of the damage
 
     @property
     def is_missing(self) -> bool:
@@ -54,10 +54,10 @@ class LiveCheck:
         self._threads = threads
         self._entries = entries
         self.damaged: dict[str, FileDamage] = {}
-        self.files: set[str] = set()  # that were looked at
+        self.files: set[str] = set()  # files that were read
         self._told: set[str] = set()  # ranges whose entries were passed on; those of a base are not
         self._bases: BoundedCache[str, EntryRows] = BoundedCache(_BASE_BYTES_MAX)
-        self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, where that can be read
+        self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, if that can be read
         self.refs: dict[str, TreeRef] = {}
 
     async def check(self, trees: Iterable[TreeRef], runs: Iterable[RunRef]) -> None:
@@ -73,8 +73,8 @@ class LiveCheck:
         await self._each(self._check_run, {each.file: each for each in runs if each.file not in self.files})
 
     async def check_inputs(self, refs: Refs) -> None:
-        """Checks the runs that commits were made from, and can be made again from. What they name need not exist any
-        more, and they need not exist themselves, because an older version may have collected them."""
+        """Checks the runs that commits were made from, and can be made again from. The files that they name need not
+        exist any more, and they need not exist themselves, because an older version may have collected them."""
         runs = {run.file: run for _, runs in refs.input_table.items() for run in runs if run.file not in self.files}
         async with aclosing(map_ahead(self._check_run, runs.values(), _WIDTH)) as found:
             async for file, batch in found:

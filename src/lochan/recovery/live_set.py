@@ -1,5 +1,5 @@
-"""Everything that the state of a repository names: metadata files, and the blocks that they name in turn, at the places
-where they are now read from."""
+"""All files that the state of a repository names: metadata files, and the blocks that they name in turn, at the places
+where they are read from now."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from lochan.versioning.state.refs import Refs
 
 
 class LiveSet(NamedTuple):
-    files: tuple[str, ...]  # trees and runs that could be read; below the repository
-    damaged: tuple[FileDamage, ...]  # those that could not: what only they name is not in `blocks`
-    blocks: pa.Table  # BLOCKS in the lake, each once, sorted by address and offset, where they are read from today
+    files: tuple[str, ...]  # trees and runs that could be read, below the repository
+    damaged: tuple[FileDamage, ...]  # those that could not be read: names that only they have are not in `blocks`
+    blocks: pa.Table  # BLOCKS in the lake, each once, sorted by address and offset, at their current places
 
 
 async def live_set(store: Store, repository: str, refs: Refs) -> LiveSet:

@@ -1,13 +1,12 @@
 """Makes the derived files of a repository again from the primary ones, or compares them.
 
-    1  fold the journal, link by link; compare checkpoints; note which event made which file
-    2  read what the state names; find out what is missing or damaged
-    3  fold again, and carry out the recipes that are wanted, with those that they depend on
-    4  compare, or write what was missing
+    1  fold the journal, link by link; compare checkpoints; record which event made which file
+    2  read the files that the state names; find out which are missing or damaged
+    3  fold again, and carry out the requested recipes, with those that they depend on
+    4  compare, or write the missing files
 
-An expired commit's files are not made again, unless something that is kept follows from them, and then only in the
-scratch folder. What cannot be made again is listed, with the reason.
-"""
+An expired commit's files are not made again, unless a file that is kept follows from them, and then only in the scratch
+folder. Files that cannot be made again are listed, with the reason."""
 
 from __future__ import annotations
 
@@ -39,11 +38,11 @@ SAME, SAME_CONTENT, DIFFERS, MADE, LOST = "same", "same-content", "differs", "ma
 
 
 class RebuiltFile(NamedTuple):
-    path: str  # below the lake
+    path: str  # the path below the lake
     kind: str  # checkpoint, metarange, range, run
     outcome: str  # same, same-content, differs, made, lost
-    reason: str = ""  # why it is lost, or what was wrong with the one that was replaced
-    was_damaged: bool = False  # there was a file, and it was damaged
+    reason: str = ""  # why it is lost, or what was wrong with the file that was replaced
+    was_damaged: bool = False  # whether there was a file, and it was damaged
 
 
 class _Note(NamedTuple):
@@ -63,7 +62,7 @@ class _Notes:
         self._trees_by_mint: dict[int, list[str]] = {}
         for note in notes:
             for file in note.files:
-                self.by_file.setdefault(file, note)  # a file is made once, and named again
+                self.by_file.setdefault(file, note)  # a file is made once, and may be named again
                 if file.startswith("metaranges/") and not note.reason:
                     self._trees_by_mint.setdefault(mint_of_file(file), []).append(file)
 
@@ -80,13 +79,13 @@ class _Notes:
 
 
 class FoldedJournal(NamedTuple):
-    """What a walk through a journal has found."""
+    """The result of a walk through a journal."""
 
     replay: Replay
     checkpoints: tuple[RebuiltFile, ...]
     notes: tuple[_Note, ...]
-    right_checkpoints: dict[int, bytes]  # as those that are missing or wrong should be
-    damage: JournalDamage | None = None  # where it breaks off
+    right_checkpoints: dict[int, bytes]  # the right content of checkpoints that are missing or wrong
+    damage: JournalDamage | None = None  # the place where it breaks off
 
     @property
     def state(self) -> State:
@@ -181,7 +180,7 @@ class Rebuild:
         self._overlay = OverlayStore(store, scratch)
         self._clock = clock
         self._threads = for_tables()
-        self._cannot: dict[str, str] = {}  # why a file was not made, by file
+        self._cannot: dict[str, str] = {}  # by file, the reason why it was not made
         self._parts: tuple[type[StatePart], ...] = (Refs,)
 
     async def fold(self) -> FoldedJournal:
@@ -195,8 +194,8 @@ class Rebuild:
     async def make(
         self, folded: FoldedJournal, live: LiveCheck, *, everything: bool, seen: Callable[[int], None] = lambda n: None
     ) -> list[RebuiltFile]:
-        """Makes what is missing or damaged, or everything that is derived, in the scratch store. The caller must put a
-        file with outcome `made` to the lake."""
+        """Makes the missing or damaged files, or all derived files, in the scratch store. The caller must put a file
+        with outcome `made` to the lake."""
         notes = _Notes(folded.notes)
         tried: set[str] = set()
         while True:
@@ -211,7 +210,7 @@ class Rebuild:
         return [each for each in results if each is not None]
 
     async def _look_into(self, live: LiveCheck) -> None:
-        """Checks the ranges of trees that were just made: they were not known before."""
+        """Checks the ranges of trees that were just made, because they were not known before."""
         for file in [each for each in live.damaged if each in live.refs and not live.trees[each]]:
             path = f"{self._repository}/{file}"
             if self._overlay.has(path):

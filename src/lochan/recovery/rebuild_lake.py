@@ -39,18 +39,18 @@ def kept_repositories(repositories: Repositories) -> list[Repository]:
 
 
 class RebuildRequest(NamedTuple):
-    repositories: Sequence[str] = ()  # names; none: all, and the lake's own journal
-    check: bool = False  # only compare, and write nothing
-    missing: bool = False  # only what is missing or damaged; the rest is not compared
-    to: Store | None = None  # write there; None: to the lake itself
+    repositories: Sequence[str] = ()  # names; without any, all repositories and the lake's own journal
+    check: bool = False  # whether files are only compared, and none is written
+    missing: bool = False  # whether only missing or damaged files are made, and the rest is not compared
+    to: Store | None = None  # the store to write to; None for the lake itself
 
 
 class JournalRebuild(NamedTuple):
-    name: str  # of the repository; empty: the lake itself
+    name: str  # the name of the repository; empty for the lake itself
     events: int
-    outcomes: dict[str, int]  # how many files: same, same-content, made, differs, lost
+    outcomes: dict[str, int]  # the number of files by outcome: same, same-content, made, differs, lost
     primary: int  # trees that cannot be made again from events
-    files: tuple[RebuiltFile, ...]  # those that are not the same
+    files: tuple[RebuiltFile, ...]  # the files that are not the same
 
 
 class LakeRebuild:
@@ -64,7 +64,7 @@ class LakeRebuild:
         clock: Clock,
         digest: DigestSource | None = None,
     ) -> None:
-        """`digest` checks the segments of journals elsewhere; without it, they are checked here."""
+        """Prepares a rebuild. `digest` checks the segments of journals elsewhere; without it, they are checked here."""
         self._store = store
         self._request = request
         self._digest = digest

@@ -1,13 +1,12 @@
-"""How derived files follow from others, by the events of a repository's journal.
+"""Derives from the events of a repository's journal how files follow from others.
 
     committed    the head's tree and the layers below the seal      ─▶ the commit's tree
     moved        the trees that were joined                         ─▶ the tree of a merge, revert, pick or rebase
     compacted    the layers that it names                           ─▶ runs, and a tree over the lowest runs
 
-A recipe is made from an event and the state before it. What no event contains is primary: the entries of an import or
-of a load, rows that a merge has computed, the files of a workspace. Such a tree has a recipe too, with the reason why
-it cannot be made again.
-"""
+A recipe is made from an event and the state before it. Data that no event contains are primary: the entries of an
+import or of a load, rows that a merge has computed, the files of a workspace. Such a tree has a recipe too, with the
+reason why it cannot be made again."""
 
 from __future__ import annotations
 
@@ -27,11 +26,11 @@ from lochan.versioning.revisions.graph import LookUp, merge_bases
 from lochan.versioning.state.refs import Refs
 
 WATCHED = frozenset((Committed.type, Moved.type, Compacted.type))
-_UNTOLD = (Strategy(ASK), Strategy(SOURCE), Strategy(DEST), Strategy(BASE))  # old events do not name one
+_UNTOLD = (Strategy(ASK), Strategy(SOURCE), Strategy(DEST), Strategy(BASE))  # old events do not name a strategy
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    number: int  # of the event
+    number: int  # the number of the event
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -64,7 +63,7 @@ class TreeRecipe(Recipe, frozen=True, kw_only=True):
 class CommitRecipe(TreeRecipe, frozen=True, kw_only=True):
     base: TreeRef
     layers: Layers
-    leftovers: tuple[RunRef, ...] = ()  # what stayed staged: everything else was committed
+    leftovers: tuple[RunRef, ...] = ()  # changes that stayed staged: all others were committed
 
     @property
     def trees(self) -> tuple[TreeRef, ...]:
@@ -83,7 +82,7 @@ class JoinRecipe(TreeRecipe, frozen=True, kw_only=True):
     theirs: Commit
     theirs_id: str
     bases: tuple[Commit, ...]
-    is_merge: bool  # of two histories, whose bases may have to be merged themselves
+    is_merge: bool  # whether it merges two histories, whose bases may have to be merged themselves
     strategies: tuple[Strategy, ...]
     look_up: LookUp
 
@@ -116,7 +115,7 @@ class PrimaryTree(TreeRecipe, frozen=True, kw_only=True):
 class CoverRecipe(TreeRecipe, frozen=True, kw_only=True):
     base: TreeRef
     covered: tuple[RunRef, ...]
-    known: CoveringTree | None  # that it may have been made from
+    known: CoveringTree | None  # a tree that it may have been made from
 
     @property
     def trees(self) -> tuple[TreeRef, ...]:
@@ -131,7 +130,7 @@ class CoverRecipe(TreeRecipe, frozen=True, kw_only=True):
 class RunsRecipe(Recipe, frozen=True, kw_only=True):
     outputs: tuple[RunRef, ...]
     chosen: tuple[Layer, ...]
-    layers: Layers  # that they were part of
+    layers: Layers  # the layers that they were part of
     head: TreeRef | None  # tombstones of paths that neither this nor a lower layer has were dropped
 
     @property
@@ -149,7 +148,7 @@ class RunsRecipe(Recipe, frozen=True, kw_only=True):
 
 
 def recipes_of(state: State, event: Any, at: EventPosition) -> tuple[Recipe, ...]:
-    """Returns what the event makes, from the state before it. `Replay` calls it."""
+    """Returns the recipes for the files that the event makes, from the state before it. `Replay` calls it."""
     refs = state.of(Refs)
     match event:
         case Committed():
@@ -198,7 +197,7 @@ class _Join(msgspec.Struct, frozen=True):
     known: dict[str, Commit]  # new commits of the same event
     commit: Commit
     origin: MoveOrigin | None
-    mint: int  # of new data objects
+    mint: int  # the mint of new data objects
     number: int
     why: str = ""
 
@@ -212,7 +211,7 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
     if target.file in ("", *parents):
         return
     origin = join.origin
-    if origin is None and len(commit.parents) == 2:  # a merge, written before events told more
+    if origin is None and len(commit.parents) == 2:  # a merge that was written before events had origins
         origin = MoveOrigin(commit.parents[1])
     primary = _why_primary(join, origin)
     if primary or origin is None:

@@ -1,8 +1,8 @@
-"""The fold of a journal from its first record on, which takes many plain puts at a time.
+"""The fold of a journal from its first record on, which folds many plain puts at a time.
 
 Most events of a repository stage one object each. A stretch of them on one branch, without keys, changes only the
 branch's staged changes, so they are checked and added together. The state is the same as if each had been folded by
-itself. If a check fails, each is."""
+itself. If a check fails, each is folded by itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lochan.versioning.repositories import FILES
 from lochan.versioning.state.protection import STAGE
 from lochan.versioning.state.refs import Refs
 
-Observe = Callable[[State, Any, EventPosition], Sequence[Any]]  # what follows from an event in a state
+Observe = Callable[[State, Any, EventPosition], Sequence[Any]]  # returns what follows from an event in a state
 
 _STAGED = Staged.type
 _TOGETHER = 4_096

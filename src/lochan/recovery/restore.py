@@ -1,4 +1,4 @@
-"""Makes a lake from a backup. It is a lake only when everything is there: `lake.json` is written last."""
+"""Makes a lake from a backup. It is a lake only when all files exist: `lake.json` is written last."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def state_at(backup: Store, journal: str, end: JournalEnd, parts: tuple[ty
 
 
 async def records_upto(backup: Store, journal: str, end: JournalEnd) -> AsyncIterator[SealedRecord]:
-    """Yields the records up to the end that the manifest names: later ones are of a backup that broke off. Raises
+    """Yields the records up to the end that the manifest names. Later ones belong to a backup that broke off. Raises
     Corrupt."""
     walk = JournalWalk(backup, journal, await list_journal(backup, journal))
     async for sealed in walk.records():

@@ -1,10 +1,9 @@
 """Reads data and compares it with its SHA-256, at a set rate, and records its position.
 
-    metadata ─▶ the blocks that are alive, by address ─▶ from where the last step ended, so many bytes
+    metadata ─▶ the blocks that are alive, by address ─▶ from the end of the last step, a number of bytes
 
 A step is one call. The next step continues where it ended, also in another process; after the last address a new round
-begins. Reading metadata once for each step keeps the list of blocks current while the lake is written to.
-"""
+begins. Reading metadata once for each step keeps the list of blocks current while the lake is written to."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 
 VERSION = 1
-RATE = 50_000_000  # bytes in a second
+RATE = 50_000_000  # bytes per second
 _KEPT = 1_000  # findings in a report
 _SAVED_EVERY_S = 30.0
 
@@ -35,23 +34,23 @@ _SAVED_EVERY_S = 30.0
 class ScrubReport(msgspec.Struct, frozen=True):
     """The progress and the findings of a scrub. Stored as `_lake/scrub/<repository>.json`; fields may only be added."""
 
-    repository: str  # its id
-    position: str = ""  # the last address that was read; empty: a round begins
-    started: int = 0  # the round, in microseconds since 1970
-    ended: int = 0  # the last complete round
-    files: int = 0  # of this round
+    repository: str  # the id of the repository
+    position: str = ""  # the last address that was read; empty if a round begins
+    started: int = 0  # the beginning of the round, in microseconds since 1970
+    ended: int = 0  # the end of the last complete round
+    files: int = 0  # the files of this round
     bytes: int = 0
-    rounds: int = 0  # that are complete
+    rounds: int = 0  # the number of complete rounds
     damaged: tuple[tuple[str, str, str, str], ...] = ()  # kind, address, path, detail; found in this round or the last
     format: int = VERSION
 
 
 class ScrubStep(NamedTuple):
     report: ScrubReport
-    files: int  # read in this step
+    files: int  # the files of this step
     bytes: int
     found: tuple[BlockDamage, ...]
-    is_complete: bool  # the round
+    is_complete: bool  # whether the round is complete
 
 
 async def scrub_step(
@@ -62,8 +61,8 @@ async def scrub_step(
     alarm: Callable[[str], None] = lambda _: None,
     seen: Callable[[int], None] = lambda size: None,
 ) -> ScrubStep:
-    """Reads about `rate` bytes in each second, for at most so many seconds, or to the end of the round. Findings raise
-    an alarm, and are in the report."""
+    """Reads about `rate` bytes per second, for at most `seconds`, or to the end of the round. Findings raise an alarm,
+    and are in the report."""
     store, id, clock = repository.store, repository.repository.id, repository.clock
     report = await read_report(store, id)
     if not report.position:

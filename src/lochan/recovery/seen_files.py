@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from lochan.store.capabilities import Stamps, TemporaryFiles, Wrapper
 from lochan.store.protocol import Stat, Store
 
-_BATCH = 500  # files of a listing, between two reports
+_BATCH = 500  # files of a listing between two reports
 
 
 class SeenFiles(Wrapper):

@@ -1,11 +1,10 @@
-"""Several trees side by side: first by whole ranges, then, where ranges do not decide, by rows of the same span.
+"""Several trees side by side: first by whole ranges, then, if ranges do not decide, by rows of the same span.
 
     left    [  A  ][ B ]   [ C    ]
     right   [  A  ][ B1 ][ B2 ][ C1 ]
     segment |  1  |         2       |        no range reaches across the end of a segment
 
-A range that two trees share is a segment by itself, wherever the cuts before it are.
-"""
+A range that two trees share is a segment by itself, wherever the cuts before it are."""
 
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
 from lochan.tree.rows import PathSpan, encode_path
 
-Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
+Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none
 Load = Callable[[RangeRef], Awaitable[EntryRows]]
 
 
@@ -59,7 +58,7 @@ class AlignedPart(NamedTuple):
     """Rows of a range."""
 
     rows: pa.RecordBatch
-    start: int  # the first is this row of the range
+    start: int  # the row of the range that is the first
 
     def cut(self, path: bytes) -> "tuple[AlignedPart, AlignedPart]":
         """Returns the rows below the path, and the others."""

@@ -6,11 +6,10 @@
 **The cut** is the same in every lake and never changes for a format version. A range ends after a path whose hash is
 divisible by `modulus`, once it has `least` entries; it ends at `most` entries whatever the hash; and it ends with the
 tree. Only the paths decide, so equal trees have equal ranges, however they were made. Only the entries since the last
-cut count, so an insert or a delete moves the cuts behind it no further than to the next one that both versions share.
+cut count, so an insert or a delete moves the cuts after it no further than to the next one that both versions share.
 
-A range that begins and ends at a cut is used as it is, unopened. Where a cut has moved, the next range is opened, and
-so on up to the first cut that stays.
-"""
+A range that begins and ends at a cut is used as it is, unopened. If a cut has moved, the next range is opened, and so
+on up to the first cut that stays."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from lochan.runtime import running_loop
 from lochan.store.threads import Threads
 from lochan.tree.rows import Indices, Stretch, part_of_range
 
-_HASHED_AT_ONCE = 8_192  # paths: smaller batches cost more calls, larger ones hash paths in vain
+_HASHED_AT_ONCE = 8_192  # smaller batches cost more calls, larger ones hash paths in vain
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class Assembler:
         self._write = write
         self._threads = threads
         self._width = width
-        self._done: list[Any] = []  # ranges, or tasks that name them
+        self._done: list[Any] = []  # ranges, or tasks that return their names
         self._writing: list[Any] = []
         self._unclosed: RangeRef | None = None  # the last range, if it ended only with its tree
         self._tail: list[Stretch] = []  # rows since the last cut
@@ -231,11 +230,11 @@ async def _ready(ref: RangeRef) -> RangeRef:
 class _Window(NamedTuple):
     """Rows of a stretch that may end the next range."""
 
-    at: int  # rows of the tail in front of the stretch
+    at: int  # rows of the tail before the stretch
     paths: pa.StringArray
     low: int
     high: int
-    ends: Indices | None  # only these
+    ends: Indices | None  # only these rows may end it
 
     @property
     def paths_to_hash(self) -> int:

@@ -2,10 +2,9 @@
 
     <folder>/<2 hex>/<40 hex of the name>.arrow     an Arrow IPC file of one batch, "LOCHANA1", CRC-32 of name and file
 
-What is kept has been checked against its range's name. The checksum only detects what a crash or the disk did to the
-file since, and each process checks it once. Nothing is synced. Several processes share a folder without a lock: files
-appear by rename, and a file that another process removes stays mapped where it is.
-"""
+Every copy has been checked against its range's name. The checksum only detects what a crash or the disk did to the file
+since, and each process checks it once. Nothing is synced. Several processes share a folder without a lock: files appear
+by rename, and a file that another process removes stays mapped where it is."""
 
 # ruff: noqa: PTH104, PTH108, PTH116
 # Files are opened by descriptor here, for one stat, one write and one touch.
@@ -25,21 +24,21 @@ from lochan.store.verified_files import identity_of
 
 _TRAILER = Struct("<8sI")
 _MAGIC = b"LOCHANA1"
-_TOUCH_S = 60.0  # how exactly the order of use is kept
+_TOUCH_S = 60.0  # the precision of the order of use, in seconds
 _SLACK = 16  # the folder is counted again when a sixteenth of its limit was added; each process may exceed it by that
 
 _numbers = count()
 
 
 class ArrowCache:
-    """`bytes_max` bounds the folder; the copies that were unused for longest are removed first."""
+    """A cache of ranges. `bytes_max` bounds the folder; the copies that were unused for longest are removed first."""
 
     def __init__(self, folder: str, bytes_max: int, clock: Clock) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
         self._clock = clock
-        self._verified: dict[str, tuple[int, ...]] = {}  # file -> its identity when its checksum was right
-        self._added = bytes_max  # so that the first addition counts what is there
+        self._verified: dict[str, tuple[int, ...]] = {}  # by file: its identity when its checksum was right
+        self._added = bytes_max  # so that the first addition counts the existing files
 
     def open(self, name: str) -> pa.RecordBatch | None:
         """Returns the batch, mapped, or None if there is no copy that can be trusted. A bad one is removed."""
@@ -80,7 +79,7 @@ class ArrowCache:
 
         file = self._file(name)
         if self._write(file, write):
-            with suppress(OSError):  # evicted at once
+            with suppress(OSError):  # the copy was evicted at once
                 self._verified[file] = identity_of(os.stat(file))
 
     def forget(self, name: str) -> None:

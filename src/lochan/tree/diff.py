@@ -27,7 +27,7 @@ from lochan.tree.trees import Trees
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIDE = pa.struct([field for field in ENTRY_SCHEMA if field.name != "path"])
-_DEPTH_MAX = 100  # each is a column of its own
+_DEPTH_MAX = 100  # each level is a column of its own
 DIFF_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -179,7 +179,7 @@ class _Window(NamedTuple):
 
     left: pa.RecordBatch
     right: pa.RecordBatch
-    rows: tuple[pa.StringArray, Indices, Indices] | None = None  # paths, and their rows; None: all of both are compared
+    rows: tuple[pa.StringArray, Indices, Indices] | None = None  # paths and their rows; None for all rows
 
     def compared(self) -> Compared:
         if self.rows is None:

@@ -3,8 +3,8 @@
     base ─┬─ ours      the changes of theirs since base are applied to ours
           └─ theirs    if both changed a path differently, it is a conflict: a strategy decides, or the user
 
-Whole ranges come first: where one side left a span as it was in base, the other side's ranges are used by reference,
-and nothing is opened. Rows are compared only where both sides changed something in the same span."""
+Whole ranges come first: if one side left a span as it was in base, the other side's ranges are used by reference, and
+nothing is opened. Rows are compared only if both sides changed something in the same span."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -47,12 +47,12 @@ from lochan.tree.trees import Trees
 
 ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
 _KNOWN = (ASK, SOURCE, DEST, BASE)
-_HALVED_ROWS_MIN = 20_000  # mixing so many takes 4 ms, a second call takes 1
+_HALVED_ROWS_MIN = 20_000  # mixing so many rows takes 4 ms, a second call takes 1
 _LISTED = 1_000  # conflicts in the result of a merge; `conflicts` returns all
 CONFLICT_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
-        pa.field("base", SIDE),  # null: not there
+        pa.field("base", SIDE),  # null if it does not exist
         pa.field("ours", SIDE),
         pa.field("theirs", SIDE),
     ]
@@ -88,9 +88,9 @@ ASKING = Strategy()
 
 
 class MergeResult(NamedTuple):
-    tree: Tree | None  # None: there are conflicts
+    tree: Tree | None  # None if there are conflicts
     conflicts: int
-    first: pa.Table  # of them, CONFLICT_SCHEMA
+    first: pa.Table  # the first conflicts, CONFLICT_SCHEMA
 
 
 class MergeConflict(NamedTuple):
@@ -155,7 +155,7 @@ def conflicts_of(table: pa.Table) -> list[MergeConflict]:
 class _Mixed(NamedTuple):
     rows: list[Stretch]
     conflicts: pa.RecordBatch
-    patched: PatchedRange | None = None  # instead of the rows
+    patched: PatchedRange | None = None  # in place of the rows
 
 
 async def _steps(

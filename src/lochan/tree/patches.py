@@ -27,7 +27,7 @@ class PatchLimits(NamedTuple):
     """Limits that decide which ranges become patches. Readers do not depend on them."""
 
     rows_min: int  # a smaller base has no patches
-    share: int  # a patch has at most one row for so many of its base
+    share: int  # a patch has at most one row for this many rows of its base
 
     def fit(self, rows: int, base: int) -> bool:
         return base >= self.rows_min and rows * self.share <= base
@@ -40,15 +40,15 @@ NEVER = PatchLimits(1 << 62, 1)
 class RangeParts(NamedTuple):
     """A range as it is stored."""
 
-    base: RangeRef  # with its own file
+    base: RangeRef  # the range with its own file
     rows: EntryRows
-    patch: pa.RecordBatch | None  # RUN_SCHEMA; None: the range is the base itself
+    patch: pa.RecordBatch | None  # RUN_SCHEMA; None if the range is the base itself
 
 
 class PatchedRange(NamedTuple):
     """A range after changes."""
 
-    ref: RangeRef  # the base itself, if nothing is left of the changes
+    ref: RangeRef  # the base itself, if no change is left
     changes: pa.RecordBatch  # the patch
     splice: Splice
     restated: int = 0
@@ -116,7 +116,7 @@ class RowsAt(NamedTuple):
     """The entries that a range has at some paths, in any order."""
 
     batch: pa.RecordBatch
-    rows: Indices  # of each path; -1: the range has no such entry
+    rows: Indices  # the row of each path; -1 if the range has no such entry
 
 
 def rows_at(parts: RangeParts, paths: pa.StringArray) -> pa.RecordBatch:

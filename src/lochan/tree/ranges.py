@@ -1,7 +1,7 @@
 """A repository's range files: written to the store, read from it, kept open, and copied to the local disk.
 
-`load` returns what was written, or raises. A fetched range is checked against its name. If that fails it is fetched
-again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
+`load` returns exactly the written rows, or raises. A fetched range is checked against its name. If that fails it is
+fetched again, and it is Corrupt if the same bytes come back (`store/checked_reads.py`).
 
 The local copy of a range that was just written is made of the rows in memory, in the background, because a commit does
 not wait for it. A caller that needs a copy that is being made waits for it.
@@ -30,8 +30,8 @@ from lochan.tree.patches import PatchedRange, RangeParts, whole
 
 T = TypeVar("T")
 Seen = Callable[[str, RangeRef], None]
-_HEAP_BYTES_MAX = 128 << 20  # open ranges that are not mapped
-_PATCH_BYTES_MAX = 32 << 20  # patches that are open
+_HEAP_BYTES_MAX = 128 << 20  # bytes of open ranges that are not mapped
+_PATCH_BYTES_MAX = 32 << 20  # bytes of open patches
 _MAPPED_MAX = 512  # open ranges that are mapped; each costs a sixteenth of its paths, 0.3 MB
 # No thread is worth its while for such a range. One of a pool is kept in memory instead of copied: the next small load
 # changes it again.
@@ -42,8 +42,9 @@ _HELD_BYTES_MAX = 64 << 20
 
 
 class Ranges:
-    """`seen` is called for every range that is opened ("open", even from memory) or written ("write"). `held` and
-    `held_patches` have those in memory, by their paths in the store; others may have opened them."""
+    """Reads and writes the ranges of a repository. `seen` is called for every range that is opened ("open", even from
+    memory) or written ("write"). `held` and `held_patches` have those in memory, by their paths in the store; others
+    may have opened them."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Ranges:
         return rows if self._heap.get(self._path(ref.file)) is rows else self._mapped.put(ref.file, rows, 1)
 
     def at_hand(self, ref: RangeRef) -> EntryRows | None:
-        """Returns the range if it is open already, else None."""
+        """Returns the range if it is open already, otherwise None."""
         held = self._mapped.get(ref.file) or self._heap.get(self._path(ref.file))
         if held is not None:
             self._tell("open", ref)
@@ -236,7 +237,7 @@ class Copies:
         self._cache = cache
         self._threads = Threads(1)  # separate, so that urgent work continues beside it
         self._waiting: dict[str, pa.Table] = {}  # by file, in order of arrival
-        self._making: dict[str, Any] = {}  # file -> the task that makes its copy
+        self._making: dict[str, Any] = {}  # by file: the task that makes its copy
         self._held_back = 0
         self._held_bytes = 0
 

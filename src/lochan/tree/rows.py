@@ -15,7 +15,7 @@ from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
 from lochan.formats.entry_table import EntryRows, concat, counts, map_items
 from lochan.formats.range import RangeRef
 
-NO_END = b"\xff"  # above every path: the byte does not occur in UTF-8
+NO_END = b"\xff"  # greater than every path: the byte does not occur in UTF-8
 
 
 class PathSpan(NamedTuple):
@@ -29,7 +29,7 @@ def encode_path(text: str) -> bytes:
 
 
 def behind(prefix: bytes) -> bytes:
-    """Returns the lowest bytes above everything that begins with `prefix`."""
+    """Returns the lowest bytes greater than everything that begins with `prefix`."""
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else NO_END
 
 
@@ -44,20 +44,20 @@ Mask = npt.NDArray[np.bool_]
 
 # For 45 changes in 45,000 rows, slices took 3.8 ms and single rows 6.4; for 450 changes, 14.3 and 6.5.
 _SLICES_MAX = 64
-_STRIDE = 64  # one of so many paths is searched, and the others are expected right behind it
-_LONG = 4_096  # so many consecutive rows are compared faster as a slice than copied
+_STRIDE = 64  # one of this many paths is searched, and the others are expected directly after it
+_LONG = 4_096  # this many consecutive rows are compared faster as a slice than copied
 _FEW = 1_024  # so few paths are all searched
 # Pieces of 3 MB come out of memory that was just used. Of 15 MB, a range at once, every page is new to the process: a
 # third of the processor time of a splice was the kernel's.
 _COPIED_AT_ONCE = 8_192
-_HALVED_MAX = 10_000  # up to so many, halving takes about as long as Polars, which takes 0.17 s to load
+_HALVED_MAX = 10_000  # for fewer paths, halving takes about as long as Polars, which takes 0.17 s to load
 
 
 class Stretch(NamedTuple):
     """Rows in path order. Most rows of an existing range are known not to end one."""
 
     batch: pa.RecordBatch
-    ends: Indices | None = None  # the rows after which a range may end; None: after any
+    ends: Indices | None = None  # the rows after which a range may end; None for any row
 
 
 def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
@@ -65,7 +65,7 @@ def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask
     ascend."""
     if not len(paths) or not len(wanted):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    if len(wanted) == len(paths) and wanted.equals(paths):  # two versions of a range with the same objects
+    if len(wanted) == len(paths) and wanted.equals(paths):  # two versions of a range have the same objects
         return np.arange(len(paths)), np.ones(len(paths), np.bool_)
     if len(wanted) < max(_FEW, len(paths) // 4):
         return _search(paths, wanted)
@@ -79,7 +79,7 @@ def _search(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mas
     if len(wanted) <= _HALVED_MAX:
         at = _bisect(paths, wanted)
     else:
-        import polars as pl  # here, because it takes longer to load than a command has to do with a few paths
+        import polars as pl  # imported here, because it takes longer to load than a command needs for a few paths
 
         at = pl.Series(paths).search_sorted(pl.Series(wanted)).to_numpy().astype(np.int64)
     there = paths.take(pa.array(np.minimum(at, len(paths) - 1)))
@@ -87,8 +87,8 @@ def _search(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mas
 
 
 def _bisect(paths: pa.StringArray | pa.ChunkedArray, wanted: pa.StringArray, *, behind: bool = False) -> Indices:
-    """For each wanted path, the first row whose path is not below it; `behind`: whose path is above it. Halves the rows
-    in question of all of them at once. REQUIRES: at least one row."""
+    """Returns, for each wanted path, the first row whose path is not below it, or with `behind`, whose path is above
+    it. It halves the rows in question for all paths at once. REQUIRES: at least one row."""
     compare = pc.less_equal if behind else pc.less
     low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(paths), np.int64)
     for _ in range(len(paths).bit_length()):
@@ -129,7 +129,7 @@ def inside(batch: pa.RecordBatch, within: PathSpan) -> pa.RecordBatch:
 
 
 class Compared(NamedTuple):
-    """The paths at which two batches differ, in order, and the row of each; -1: absent."""
+    """The paths at which two batches differ, in order, and the row of each, or -1 if it is absent."""
 
     paths: pa.StringArray
     left: Indices
@@ -204,7 +204,7 @@ def same_content(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
 
 
 class Edited(NamedTuple):
-    rows: list[Stretch] | None  # None: nothing changed
+    rows: list[Stretch] | None  # None if nothing changed
     restated: int  # entries whose content was there already
 
 

@@ -1,7 +1,7 @@
 """The entries of a commit: one path, a span of paths, or a page of a listing. Only the ranges that are needed are
 opened.
 
-The cost of a page depends on its items, not on their content: behind a common prefix the walk continues with a search,
+The cost of a page depends on its items, not on their content: after a common prefix the walk continues with a search,
 in this range or in another one, and the ranges in between are not opened."""
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ class TreePage(NamedTuple):
 
     entries: pa.Table  # ENTRY_SCHEMA
     prefixes: list[str]
-    next: str | None  # give it as `after` for the next page; None: there is none
+    next: str | None  # the `after` of the next page; None if there is none
 
 
 class Tree:
@@ -43,7 +43,7 @@ class Tree:
         self.ref = ref
         self.ranges = ranges
         self.count = sum(each.count for each in ranges)
-        self.bytes = sum(each.bytes for each in ranges)  # of the objects
+        self.bytes = sum(each.bytes for each in ranges)  # the size of the objects
         self._highs = [each.max_path.encode() for each in ranges]
         self._load = files.load
         self._at_hand = files.at_hand
@@ -125,7 +125,7 @@ class ListedTree(NamedTuple):
     """The parts of a tree that a listing needs."""
 
     ranges: Sequence[RangeRef]
-    highs: Sequence[bytes]  # the ranges' greatest paths
+    highs: Sequence[bytes]  # the greatest paths of the ranges
     load: Callable[[RangeRef], Awaitable[EntryRows]]
 
 
@@ -138,7 +138,7 @@ async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit:
 
 
 def start(prefix: str, after: str, delimiter: str) -> PathSpan:
-    """The span of the page. An `after` that is a common prefix stands for everything under it."""
+    """Returns the span of the page. An `after` that is a common prefix includes everything under it."""
     within = span(prefix, after)
     key, skip = encode_path(after), len(encode_path(prefix))
     if delimiter and after and after.startswith(prefix) and common(key, skip, encode_path(delimiter)) == key:
@@ -147,14 +147,14 @@ def start(prefix: str, after: str, delimiter: str) -> PathSpan:
 
 
 def common(path: bytes, skip: int, delimiter: bytes) -> bytes:
-    """The path up to and including its first delimiter after the prefix, which is `skip` bytes long; empty if there is
-    none."""
+    """Returns the path up to and including its first delimiter after the prefix, which is `skip` bytes long, or nothing
+    if there is no delimiter."""
     end = path.find(delimiter, skip)
     return path[: end + len(delimiter)] if end >= 0 else b""
 
 
 async def _more(tree: ListedTree, walk: "_Walk") -> bool:
-    """Walks to the end of the page. True: there is more after it."""
+    """Walks to the end of the page. Returns whether there is more after it."""
     while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
         ref = tree.ranges[index]
         least = encode_path(ref.min_path)

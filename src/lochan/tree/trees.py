@@ -31,17 +31,18 @@ from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch
 from lochan.tree.tree import Tree
 
-Changes: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
+Changes: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one table, or many that follow each other in path order
 
-_OPENED_RANGES_MAX = 100_000  # of all open trees; about 60 MB
-_PIECE = 1 << 16  # rows handled as one piece, 20 MB: a million rows are never copied at once
+_OPENED_RANGES_MAX = 100_000  # ranges of all open trees; about 60 MB
+_PIECE = 1 << 16  # rows of one piece, 20 MB: a million rows are never copied at once
 
 
 class Trees:
-    """`prefix` is the repository's folder in the store. `mint` is always the journal number that the caller
-    had folded before it began (rule G1). `width` ranges are processed in parallel; 1 keeps everything in order, as a
-    simulator needs it. `listed`, `held` and `held_patches` keep what was read, for others too, by the path in the
-    store. `patches` limits which ranges are stored as patches; unless told, a cut that makes small ranges has none."""
+    """Opens and makes the trees of a repository. `prefix` is its folder in the store. `mint` is always the journal
+    number that the caller had folded before it began (rule G1). `width` ranges are processed in parallel; 1 keeps
+    everything in order, as a simulator needs it. `listed`, `held` and `held_patches` keep the parts that were read, for
+    others too, by the path in the store. `patches` limits which ranges are stored as patches; by default, a cut that
+    makes small ranges has none."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Trees:
         return self._hold(self._tree(encoded.ref, ranges))
 
     async def insert(self, base: Tree, ranges: Sequence[RangeRef], mint: int) -> Tree:
-        """Returns `base` with ranges that are on the store already, cut as if nothing were before or behind them.
+        """Returns `base` with ranges that are on the store already, cut as if nothing were before or after them.
         REQUIRES: they follow each other in path order, and no range of `base` overlaps them. At their ends, ranges of
         both are opened until the cuts are where the tree has them."""
         before = [ref for ref in base.ranges if ref.max_path.encode() < ranges[0].min_path.encode()]

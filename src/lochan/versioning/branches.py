@@ -35,7 +35,7 @@ from lochan.versioning.state.refs import Refs
 async def create_branch(
     repository: OpenRepository, name: str, source: str, *, hidden: bool = False, actor: Actor
 ) -> str:
-    """From any ref. Changes that are staged on a source branch stay there. Returns the commit."""
+    """Creates a branch from any ref. Changes that are staged on a source branch stay there. Returns the commit."""
     check_ref_name(name)
     at = await _resolve(repository, source)
     judged = await _judge(repository, actor, RefChange(CREATE_BRANCH, name, at))
@@ -46,7 +46,7 @@ async def create_branch(
 
 @once(nothing)
 async def delete_branch(repository: OpenRepository, name: str, default: str, *, actor: Actor) -> None:
-    """It can be restored, with the changes staged on it."""
+    """Deletes the branch. It can be restored, with the changes staged on it."""
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="a repository always has one")
     judged = UNJUDGED
@@ -77,7 +77,8 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
 
 @once(same)
 async def rename_branch(repository: OpenRepository, name: str, to: str, default: str, *, actor: Actor) -> str:
-    """Staged changes go along. A commit of the branch that is under way starts over, and finds no such branch."""
+    """Renames the branch. Staged changes stay with it. A commit of the branch that is under way starts over, and finds
+    no such branch. Returns the head."""
     check_ref_name(to)
     if name == default:
         raise Refused(f"{name!r} is the default branch", hint="make another branch from it instead")
@@ -106,7 +107,7 @@ async def hard_reset(repository: OpenRepository, name: str, target: str, *, acto
 
 @once(nothing)
 async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -> None:
-    """Drops all staged changes; the head stays."""
+    """Drops all staged changes. The head does not move."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         branch = refs.branch(name)
@@ -119,7 +120,7 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
 
 @once(same)
 async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
-    """Returns the commit."""
+    """Creates a tag of any ref. Returns the commit."""
     check_ref_name(name)
     at = await _resolve(repository, source)
     judged = await _judge(repository, actor, RefChange(CREATE_TAG, name, at))
@@ -137,17 +138,17 @@ async def delete_tag(repository: OpenRepository, name: str, *, actor: Actor) -> 
 
 
 async def _judge(repository: OpenRepository, actor: Actor, change: RefChange) -> Judged:
-    """By the hooks of the repository. Raises HookRefused."""
+    """Asks the hooks of the repository about the change. Raises HookRefused."""
     return UNJUDGED if repository.gate is None else await repository.gate.judge_ref(change, actor)
 
 
 async def _resolve(repository: OpenRepository, ref: str) -> str:
-    """The commit that it names now, which is the one that hooks judge."""
+    """Returns the commit that the ref names now, which is the one that hooks judge."""
     return (await repository.resolve(ref)).commit_id
 
 
 async def _commit_of(repository: OpenRepository, actor: Actor, decide: Decide) -> str:
-    """The commit that the event's fold returns."""
+    """Returns the commit that the event's fold returns."""
     return str(await repository.submit_decided(actor, decide))
 
 
@@ -157,9 +158,9 @@ def _commit_id(repository: OpenRepository, refs: Refs, ref: str) -> str:
 
 # --- protection ------------------------------------------------------------------------------------------------------
 class PullNeeds(NamedTuple):
-    """What a rule asks of the pull requests by which a branch changes."""
+    """Conditions of a rule for the pull requests by which a branch changes."""
 
-    pull: bool = False  # nothing but a pull request; any of the others says so too
+    pull: bool = False  # only a pull request may change the branch; each of the other fields implies it
     approvals: int = 0
     checks: tuple[str, ...] = ()
     keep_stale: bool = False
@@ -202,7 +203,7 @@ async def set_protections(
     *,
     actor: Actor,
 ) -> tuple[Protection, ...]:
-    """Replaces all rules by one event. Raises PreconditionFailed where they are not the expected ones, whatever their
+    """Replaces all rules by one event. Raises PreconditionFailed if the rules are not the expected ones, whatever their
     versions."""
     wanted, before = tuple(rules), None if expected is None else _without_versions(expected)
 
@@ -222,7 +223,7 @@ def new_rule(
     linear: bool = False,
     needs: PullNeeds = NO_PULL,
 ) -> Protection:
-    """A rule that asks for pull requests also blocks every direct change."""
+    """Makes a rule. A rule that asks for pull requests also blocks every direct change."""
     if needs == NO_PULL:
         return Protection(pattern, tuple(dict.fromkeys(blocked)), VERSION, tuple(dict.fromkeys(mergers)), linear)
     return Protection(

@@ -25,15 +25,15 @@ _MINT, _KSUID = "?" * 20, "?" * 27
 _BODY = f"{_MINT}-{_KSUID}/{_KSUID}"
 _DAY_US = 86_400_000_000
 _ID = re.compile(r"[^A-Za-z0-9._-]+")
-# What every reader of the lake reads besides bodies, and every writer writes.
+# The other files that every reader of the lake reads and every writer writes.
 _LAKE_FILES = ("lake.json", "_lake/journal/*", "_lake/checkpoints/*")
 _METADATA = ("journal/*", "checkpoints/*", "runs/*", "ranges/*", "metaranges/*")
 
 
 class BucketPlace(NamedTuple):
     bucket: str
-    prefix: str  # of the lake in it; empty, or ends with a slash
-    repository: str  # its id
+    prefix: str  # the prefix of the lake in the bucket; it is empty, or ends with a slash
+    repository: str  # the id of the repository
 
     @property
     def bodies(self) -> str:
@@ -41,7 +41,7 @@ class BucketPlace(NamedTuple):
 
 
 def bucket_place(lake_url: str, repository: str) -> BucketPlace:
-    """Raises Refused for a lake that is in no bucket of S3."""
+    """Returns the place of the repository in its bucket. Raises Refused for a lake that is not in a bucket of S3."""
     scheme, _, rest = lake_url.partition("://")
     if scheme != "s3":
         raise Refused(
@@ -54,7 +54,8 @@ def bucket_place(lake_url: str, repository: str) -> BucketPlace:
 
 
 def folder_segments(prefix: str) -> list[str]:
-    """Raises Invalid for what is no folder: tags are whole segments."""
+    """Returns the segments of a folder. Raises Invalid for a prefix that is not a folder, because tags are whole
+    segments."""
     segments = prefix.split("/")
     if len(segments) < 2 or segments[-1] or not all(segments[:-1]):
         raise Invalid(f"--prefix {prefix!r} is no folder", hint="such as logs/ or logs/raw/")
@@ -67,7 +68,7 @@ class LifecycleAction(NamedTuple):
     storage_class: str = ""
 
     def check(self) -> None:
-        """Raises Invalid."""
+        """Raises Invalid for values that a lifecycle rule cannot have."""
         if self.expire_days is None and self.transition_days is None:
             raise Invalid("the rule does nothing", hint="give --expire-days or --transition-days")
         if (self.transition_days is None) != (not self.storage_class):
@@ -79,7 +80,7 @@ class LifecycleAction(NamedTuple):
 
 
 def lifecycle_rules(place: BucketPlace, prefix: str, action: LifecycleAction) -> dict[str, Any]:
-    """As PutBucketLifecycleConfiguration takes them. Raises Invalid."""
+    """Returns the rules in the form that PutBucketLifecycleConfiguration takes. Raises Invalid."""
     action.check()
     segments = folder_segments(prefix)
     if len(segments) > TAGS_MAX:
@@ -127,7 +128,7 @@ def _rule_xml(rule: dict[str, Any]) -> str:
 
 
 def access_policy(place: BucketPlace, prefixes: Sequence[str], allow: str, principal: str = "") -> dict[str, Any]:
-    """For a user or a role, or with a principal for the bucket itself. `allow` is read or write."""
+    """Returns a policy for a user or a role, or with a principal for the bucket itself. `allow` is read or write."""
     start = f"arn:aws:s3:::{place.bucket}/{place.prefix}"
     bodies = [f"{start}{with_path(f'{place.repository}/data/{_BODY}', _folder(each))}/*" for each in prefixes]
     lake = [f"{start}{name}" for name in _LAKE_FILES]
@@ -158,17 +159,17 @@ def _folder(prefix: str) -> str:
 
 
 class LiveBodies(NamedTuple):
-    """What a tree has under a prefix, in files of the lake."""
+    """Counts of the objects of a tree under a prefix that are in files of the lake."""
 
     objects: int
     bytes: int
-    old: int  # of the objects: are older than the rule says
-    without_path: int  # of the objects: their files do not carry the path
-    outside: int  # objects whose bytes are outside the lake
+    old: int  # the objects that are older than the rule says
+    without_path: int  # the objects whose files do not carry the path
+    outside: int  # the objects whose bytes are outside the lake
 
 
 async def live_bodies(tree: Tree, place: BucketPlace, prefix: str, now_us: int, days: int | None) -> LiveBodies:
-    """Counts whole columns."""
+    """Counts the live bodies under a prefix, over whole columns."""
     total = [0, 0, 0, 0, 0]
     pattern = rf"^{re.escape(place.repository)}/data/\d{{20}}-[^/]+/[^/]+/"
     before = now_us - (days or 0) * _DAY_US

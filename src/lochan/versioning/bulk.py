@@ -1,8 +1,7 @@
-"""Many changes of a branch as one event: inside the event, or, if there are very many, as runs that it names.
+"""Stages many changes of a branch as one event: inside the event, or, if there are very many, as runs that it names.
 
-And what work on whole folders needs: all entries that a reader of a ref sees under a prefix, and a check that the bytes
-of entries still exist before a copy names them again.
-"""
+It also has what work on whole folders needs: all entries that a reader of a ref sees under a prefix, and a check that
+the bytes of entries still exist before a copy names them again."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
@@ -24,7 +23,7 @@ from lochan.versioning.revisions.resolve import ResolvedRef
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
 _AT_ONCE = 32
 
-Head = Callable[[str], Awaitable[object]]  # of an address; raises NotFound
+Head = Callable[[str], Awaitable[object]]  # the head of an address; raises NotFound
 Seen = Callable[[int], None]  # called with the number of files that were found
 
 
@@ -37,8 +36,8 @@ async def stage(
     read_at: int,
     still: Decide | None = None,
 ) -> None:
-    """`changes` (RUN_SCHEMA, in path order, no path twice) were read from the state `read_at`, and name only files
-    named there. `still` may refuse, given the very state that the event is added to."""
+    """Stages changes. `changes` (RUN_SCHEMA, in path order, no path twice) were read from the state `read_at`, and name
+    only files that are named there. `still` may refuse, and gets the very state that the event is added to."""
     event = await staging_event(repository, branch, changes, read_at)
     await repository.submit_decided(actor, lambda refs: (*(still(refs) if still else ()), event))
     fp("bulk.landed")
@@ -46,7 +45,7 @@ async def stage(
 
 
 def puts(entries: pa.Table) -> pa.Table:
-    """Entries as changes."""
+    """Returns entries as changes."""
     return entries.append_column(RUN_SCHEMA.field("deleted"), pa.repeat(pa.scalar(False), len(entries)))
 
 
@@ -56,14 +55,15 @@ def tombstones(paths: pa.Array) -> pa.Table:
 
 
 def together(entries: pa.Table, gone: pa.Array) -> pa.Table:
-    """Entries and tombstones in path order. If a path is both, the entry stays."""
+    """Returns entries and tombstones in path order. If a path is in both, the entry stays."""
     gone = gone.filter(pc.invert(pc.is_in(gone, value_set=entries["path"])))
     changes = pa.concat_tables([puts(entries), tombstones(gone)])
     return changes.take(pc.sort_indices(changes["path"]))
 
 
 async def together_in_order(changes: AsyncIterable[pa.Table], gone: pa.Array) -> AsyncIterator[pa.Table]:
-    """The same for changes without tombstones that come as several tables, in path order. `gone` ascends."""
+    """Yields the same as `together` for changes without tombstones that come as several tables, in path order. `gone`
+    ascends."""
     done = 0
     async for table in changes:
         end = int(pc.sum(pc.less_equal(gone, table["path"][-1])).as_py() or 0)
@@ -76,7 +76,7 @@ async def together_in_order(changes: AsyncIterable[pa.Table], gone: pa.Array) ->
 async def staging_event(
     repository: OpenRepository, branch: str, changes: pa.Table, read_at: int
 ) -> Staged | RunsStaged:
-    """For changes as `stage` takes them."""
+    """Returns the event for changes as `stage` takes them."""
     if len(changes) > INLINE_MAX:
         runs = await repository.runs.adopt(changes, read_at)
         fp("bulk.runs_written")
@@ -88,13 +88,13 @@ async def staging_event(
 
 
 async def visible(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> pa.Table:
-    """ENTRY_SCHEMA, in path order."""
+    """Returns the entries that a reader of the ref sees under the prefix (ENTRY_SCHEMA), in path order."""
     batches = [batch async for batch in scan(repository, resolved, prefix)]
     return pa.Table.from_batches(batches, ENTRY_SCHEMA)
 
 
 async def scan(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> AsyncIterator[pa.RecordBatch]:
-    """The same, a range at a time: the committed rows with the staged changes applied."""
+    """Yields the same entries, a range at a time: the committed rows with the staged changes applied."""
     tree = await repository.tree(resolved.commit)
     changes = as_batch(await (await repository.view(resolved)).changes(prefix))
     staged, done = EntryRows(changes), 0
@@ -117,7 +117,8 @@ def silent(count: int) -> None:
 
 
 async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> None:
-    """One request for each file, however many entries share it. Raises Gone, which names a missing file."""
+    """Checks that the files of the entries exist, with one request for each file, however many entries share it. Raises
+    Gone, which names a missing file."""
     from asyncio import gather
 
     addresses = pc.struct_field(column(entries, "blocks").flatten(), "address")

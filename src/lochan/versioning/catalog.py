@@ -1,5 +1,5 @@
-"""Creating, renaming and describing repositories. Creating one takes two journals, in an order that leaves
-nothing half-made after a crash. `deletion.py` deletes and restores them."""
+"""Creates, renames and describes repositories. Creating one takes two journals, in an order that leaves nothing
+half-made after a crash. `deletion.py` deletes and restores them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
@@ -46,10 +46,10 @@ async def create_repository(
     actor: Actor,
     key: str = "",
 ) -> Repository:
-    """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. If the
-    process is killed in between, the name is still free, and the nameless journal is collected later. `id` is that of
-    a repository whose `storage` is claimed already. `bare`: without a branch and a commit. Raises AlreadyExists,
-    Invalid."""
+    """Creates a repository. First its own journal is opened under a new id, then the lake's journal gives it the name.
+    If the process is killed in between, the name is still free, and the nameless journal is collected later. `id` is
+    that of a repository whose `storage` is claimed already. A `bare` repository has no branch and no commit. Raises
+    AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata, dotted=dotted)
     if kind == POOL:
         pool = pool or PoolSettings()
@@ -70,7 +70,7 @@ async def create_repository(
         return [created]
 
     opened = (await lake.fresh()).of(Repositories).find(name) is None
-    if opened:  # else the lake's journal will say what is wrong, and no litter is made
+    if opened:  # if not, the lake's journal says what is wrong, and no garbage is left
         await open_own()
     try:
         made: str = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
@@ -79,10 +79,10 @@ async def create_repository(
         opened = True
         made = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     fp("repository.named")
-    # From the folded state, which has our own append: a failure from here on must not look like a failure of the
-    # append.
+    # The repository is read from the folded state, which has our own append: a failure from here on must not look like
+    # a failure of the append.
     repository = lake.tail.state.of(Repositories).find(name)
-    if repository is None or repository.id != made:  # sent again with its key, and deleted since
+    if repository is None or repository.id != made:  # repeated with its key, and deleted since
         return Repository(made, name, kind, default_branch, 0, actor.user, dict(metadata), pool, *at)
     return repository
 
@@ -98,8 +98,8 @@ async def prepare_pool(
     pool: PoolSettings,
     actor: Actor,
 ) -> Repository:
-    """The first half of `create_repository`. Only the caller can write to the pool: its name is still free, so nobody
-    else finds it. If it is abandoned, it is litter, as after a kill. Raises AlreadyExists, Invalid."""
+    """Does the first half of `create_repository`. Only the caller can write to the pool: its name is still free, so no
+    other process finds it. If it is abandoned, it becomes garbage, as after a kill. Raises AlreadyExists, Invalid."""
     check_new(name, POOL, default_branch, {})
     (await lake.fresh()).of(Repositories).check_free(name)
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, POOL, default_branch, {}, pool)
@@ -108,8 +108,8 @@ async def prepare_pool(
 
 
 async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) -> None:
-    """The second half: the pool appears at once, with everything that was written to it. Raises AlreadyExists if the
-    name was taken meanwhile."""
+    """Does the second half: the pool appears at once, with everything that was written to it. Raises AlreadyExists if
+    the name was taken meanwhile."""
     made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
     by, key, fingerprint = own_key(actor, "", b"")
     id = await lake.submit(AppendRequest(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
@@ -129,7 +129,7 @@ async def _open_own(
 
 
 async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, key: str = "") -> None:
-    """Its id and its content stay. Raises NotFound, AlreadyExists, Invalid."""
+    """Renames a repository, which keeps its id and its content. Raises NotFound, AlreadyExists, Invalid."""
 
     def decide(state: State) -> list[RepositoryRenamed]:
         found = state.of(Repositories).get(name)
@@ -143,7 +143,7 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
 async def describe_repository(
     lake: Journal, *, name: str, values: Mapping[str, str], removed: Sequence[str], actor: Actor, key: str = ""
 ) -> dict[str, str]:
-    """Sets and removes some of its metadata, and gives all. Names to remove need not be there. Raises NotFound,
+    """Sets and removes some of its metadata, and returns all of it. Names to remove need not exist. Raises NotFound,
     Invalid."""
     check_metadata(values)
     if twice := sorted(values.keys() & set(removed)):
@@ -159,11 +159,12 @@ async def describe_repository(
 
 
 class _FreeAgain(Exception):
-    """The name was taken when we looked, so no journal was opened; its repository has been deleted since."""
+    """The name was taken at first, so no journal was opened, and its repository has been deleted since."""
 
 
 def own_key(actor: Actor, key: str, fingerprint: bytes) -> tuple[Actor, str, bytes]:
-    """The key that came with the actor, if the verb got none."""
+    """Returns the actor without its key, and the key and fingerprint of the request: those of the actor if the verb got
+    none."""
     if isinstance(actor, KeyedActor) and not key:
         key, fingerprint = actor.key, actor.fingerprint
     return without_key(actor), key, fingerprint
@@ -174,5 +175,5 @@ def request_fingerprint(*request: object) -> bytes:
 
 
 def _first_commit(clock: Clock) -> Commit:
-    """It is empty and has no author."""
+    """Returns the first commit, which is empty and has no author."""
     return Commit((), "", "", FIRST_MESSAGE, clock.wall(), {}, EMPTY.id, EMPTY.file, 0)

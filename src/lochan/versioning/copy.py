@@ -1,8 +1,7 @@
-"""Copying, moving and deleting one object or a whole folder within one repository. Only metadata are written.
+"""Copies, moves and deletes one object or a whole folder within one repository. Only metadata are written.
 
 However many objects there are, they change in one event: nobody sees half of it. The event names the state its entries
-were read from (rule G4), and bytes that no longer exist are not named again.
-"""
+were read from (rule G4), and bytes that no longer exist are not named again."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -34,18 +33,18 @@ from lochan.versioning.state.branch import BranchState, moved_underneath
 from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
-CheckMove = Callable[[Entry | None, Entry | None], None]  # called with the current source and target
+CheckMove = Callable[[Entry | None, Entry | None], None]  # gets the current source and target
 
 _ATTEMPTS = 10
 
 
 class CopyChanges(NamedTuple):
-    """What a copy is to say otherwise than its source; None: the same."""
+    """The properties of a copy that differ from its source. None keeps the property of the source."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
     metadata: Mapping[str, str] | None = None
-    checksum: str = ""  # an algorithm of S3's, by which the copy is to have a checksum of the whole object
+    checksum: str = ""  # the S3 algorithm for a checksum of the whole object that the copy gets
 
 
 SAME = CopyChanges()
@@ -77,13 +76,14 @@ async def copy(
     check: Check | None = None,
     check_source: Check | None = None,
 ) -> Entry:
-    """`check` may refuse what stands at the target at the very moment of the copy, `check_source` the source. Raises
-    NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
+    """Copies an object. `check` may refuse because of the object at the target at the very moment of the copy,
+    `check_source` because of the source. Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto
+    itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        if check is not None:  # a workspace is one writer's: what they look at is what is there
+        if check is not None:  # a workspace has one writer, so nothing changes after this check
             check(await objects.find(repository, branch, target))
         at = workspace_copy.CopyTarget(repository, branch, actor)
         return await workspace_copy.copy(at, source_ref, source, target, options, check_source)
@@ -109,13 +109,14 @@ async def copy(
 async def move(
     repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
 ) -> Entry:
-    """Copies and deletes in one event: nobody sees both objects, or neither. If somebody puts to the source meanwhile,
-    that object is moved instead, not lost. `check` may refuse, given the objects at both paths at that very moment."""
+    """Moves an object by a copy and a deletion in one event: nobody sees both objects, or neither. If another writer
+    puts to the source meanwhile, that object is moved instead, not lost. `check` may refuse, and gets the objects at
+    both paths at that very moment."""
     check_key(target)
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
-        if check is not None:  # a workspace is one writer's: what they look at is what is there
+        if check is not None:  # a workspace has one writer, so nothing changes after this check
             check(await objects.find(repository, branch, source), await objects.find(repository, branch, target))
         return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
     if source == target:
@@ -148,7 +149,8 @@ async def copy_folder(
     actor: Actor,
     seen: Seen = silent,
 ) -> CopyResult:
-    """Every object whose path begins with `prefix`, with `to` in its place. Raises NotFound if there is none, Gone."""
+    """Copies every object whose path begins with `prefix`, with `to` in its place. Raises NotFound if there is none,
+    Gone."""
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
@@ -192,7 +194,8 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 
 @once(_count_deleted_first)
 async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
-    """The folder may be empty. An object that somebody puts to another path meanwhile stays."""
+    """Deletes every object whose path begins with `prefix`. The folder may be empty. An object that is put to another
+    path meanwhile stays."""
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as workspace_copy
 
@@ -213,12 +216,14 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
 
 
 def _is_workspace(*refs: str) -> bool:
-    """No other ref has a plus in it. `workspaces/copy.py` does such work, because a workspace has files of its own."""
+    """Returns whether one of these is a workspace: no other ref has a plus in it. `workspaces/copy.py` does the work
+    for workspaces, because they have files of their own."""
     return any("+" in ref for ref in refs)
 
 
 async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
-    """The entry of a copy within the repository. Its bytes stay where they are. Raises Gone if they have vanished."""
+    """Returns the entry of a copy within the repository. Its bytes stay where they are. Raises Gone if they have
+    vanished."""
     await check_present(repository.reader.head, table_of([await repository.places.place(entry)]))
     return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
@@ -231,7 +236,8 @@ def with_options(entry: Entry, options: CopyChanges) -> Entry:
 
 
 async def with_checksum(reader: BodyReader, source: Entry, copied: Entry, checksum: str) -> Entry:
-    """The copy with this checksum, of the whole object. The source is read unless it has that already."""
+    """Returns the copy with this checksum of the whole object. The source is read unless it has that checksum
+    already."""
     if not checksum or "-" not in copied.checksums.get(checksum, "-"):
         return copied
     _, found = await digests(reader.read(source), (checksum,))
@@ -240,7 +246,7 @@ async def with_checksum(reader: BodyReader, source: Entry, copied: Entry, checks
 
 
 async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
-    """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
+    """Starts over if the state that it was read from has passed: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return await once()
@@ -275,8 +281,7 @@ def _writable(found: ResolvedRef, branch: str) -> BranchState:
 
 
 def _refuse_changed(then: BranchState, *within: PathSpan) -> Decide:
-    """Refuses if somebody has written there since it was read: deleting a source that has changed would lose the
-    change."""
+    """Refuses if the source was changed since it was read: deleting it then would lose the change."""
 
     def still(refs: Refs) -> Sequence[Event]:
         now = refs.branch(then.name)
@@ -290,8 +295,8 @@ def _refuse_changed(then: BranchState, *within: PathSpan) -> Decide:
 
 
 def _cleared(now: Layers, then: Layers) -> bool:
-    """Whether the staged changes were reset or stashed: moving them would bring them back. Then none of them is left.
-    The same is true after all of them were compacted, where starting over is only a waste."""
+    """Returns whether the staged changes were reset or stashed, because moving them would bring them back. Then none of
+    them is left. The result is also True after all of them were compacted, and then starting over is only a waste."""
     known = {run.id for run in then.runs}
     kept = (item.id in known if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
     return not then.empty and not any(kept)

@@ -1,15 +1,14 @@
-"""Deleting a repository, and bringing it back. Both take two journals, and the lake's journal alone decides.
+"""Deletes repositories, and restores them. Both take two journals, and the lake's journal alone decides.
 
     delete    own journal: closed ──▶ lake: deleted       from `closed` on nobody can add anything to it (G9)
     restore   lake: restored ──▶ own journal: reopened
 
-A process may be killed at each arrow. Then the lake still has the name, and the repository's own journal is closed:
-whoever opens it next settles that. If the lake says that this closing was undone, the journal is reopened; else the
-deletion is completed. Every step can be done twice, and one that comes too late is refused.
+A process may be killed at each arrow. Then the lake still has the name, and the repository's own journal is closed: the
+next process that opens it settles that. If the lake says that this closing was undone, the journal is reopened;
+otherwise the deletion is completed. Every step can be done twice, and one that comes too late is refused.
 
 Restoring could begin with the repository's own journal as well. But then a crash, or an expiry at that moment, would
-leave a repository that is deleted and open, and nobody would look there to put it right.
-"""
+leave a repository that is deleted and open, and nobody would look there to put it right."""
 
 from contextlib import suppress
 from shlex import quote
@@ -35,7 +34,7 @@ _UNDO_DAYS = 30.0
 
 
 class LakeJournals(NamedTuple):
-    """The lake's own journal, and the way to those of its repositories."""
+    """The lake's own journal, and a function that opens those of its repositories."""
 
     lake: Journal
     open: OpenJournal
@@ -44,23 +43,23 @@ class LakeJournals(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """How a repository's own journal was closed."""
+    """The closing of a repository's own journal."""
 
     number: int
     undo_days: float
-    is_ours: bool = False  # else somebody else had closed it before
+    is_ours: bool = False  # False if another process had closed it before
 
 
 def deletion_stamp(id: str, closed: int) -> str:
-    """A file whose time, by the store's clock, is that of the deletion."""
+    """Returns the path of a file whose time, by the store's clock, is that of the deletion."""
     return f"{id}/plans/deleted-{closed:020d}"
 
 
 async def delete_repository(
     journals: LakeJournals, *, name: str, force: bool = False, actor: Actor, key: str = ""
 ) -> None:
-    """The name is free at once, and until it expires the repository can be restored. `force`: even if it is read-only.
-    Raises NotFound, ReadOnly."""
+    """Deletes a repository. The name is free at once, and until the repository expires it can be restored. With
+    `force`, a read-only repository is deleted too. Raises NotFound, ReadOnly."""
     request = ("delete", name, force) if force else ("delete", name)
     actor, key, fingerprint = own_key(actor, key, request_fingerprint(*request))
     state = await journals.lake.fresh()
@@ -84,8 +83,8 @@ async def delete_repository(
 async def restore_repository(
     journals: LakeJournals, *, name: str, to: str = "", dotted: bool = False, actor: Actor, key: str = ""
 ) -> str:
-    """The one of that name that was deleted last, or the one with that id, as `to`, or as it was called. Returns its
-    name. Raises NotFound, AlreadyExists if the name is taken, Gone if it has expired, Invalid."""
+    """Restores the last deleted repository of that name, or the one with that id, under the name `to`, or under its old
+    name. Returns its name. Raises NotFound, AlreadyExists if the name is taken, Gone if it has expired, Invalid."""
     actor, key, fingerprint = own_key(actor, key, request_fingerprint("restore", name, to))
     state = await journals.lake.fresh()
     if _was_carried_out(state, actor, key, fingerprint, journals.clock.wall()):
@@ -103,8 +102,8 @@ async def restore_repository(
 
 
 async def settle_closed(journals: LakeJournals, id: str, closing: Closing) -> None:
-    """For whoever finds that the journal of a repository with a name is closed: a deletion or a restoration was
-    interrupted, or is under way. When it returns, the repository is open again. Raises NotFound if it is deleted."""
+    """Settles a closed journal of a repository that still has a name: a deletion or a restoration was interrupted, or
+    is under way. When it returns, the repository is open again. Raises NotFound if it is deleted."""
     found = (await journals.lake.fresh()).of(Repositories)
     if found.restored(id) < closing.number and found.is_live(id):
         await put_stamp(journals.store, id, closing.number)
@@ -141,7 +140,7 @@ async def close(journals: LakeJournals, id: str, actor: Actor, force: bool = Tru
 
 
 async def reopen(journals: LakeJournals, id: str, closed: int, actor: Actor) -> None:
-    """Undoes that closing, unless somebody has done so already."""
+    """Undoes that closing, unless it was undone before."""
 
     def decide(state: State) -> list[Event]:
         if state.of(Refs).guard.closed != closed:
@@ -157,14 +156,15 @@ async def reopen(journals: LakeJournals, id: str, closed: int, actor: Actor) -> 
 
 
 class _Done(Exception):
-    """Somebody has done it already, by that record."""
+    """Another process has done this already, by that record."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 async def put_stamp(store: Store, id: str, closed: int) -> None:
-    """Once: doing it again would make the deletion younger. Where a store does not answer, upkeep does it later."""
+    """Puts the stamp once: putting it again would make the deletion younger. If a store does not answer, upkeep does it
+    later."""
     try:
         await store.put_if_absent(deletion_stamp(id, closed), b"written to read the store's clock\n")
     except LochanError:
@@ -172,7 +172,7 @@ async def put_stamp(store: Store, id: str, closed: int) -> None:
 
 
 async def _close_readable(journals: LakeJournals, id: str, actor: Actor, force: bool) -> Closing:
-    """A journal that is damaged takes no further events either."""
+    """Closes the journal if it can be read. A damaged journal accepts no further events either."""
     try:
         return await close(journals, id, actor, force)
     except Corrupt:
@@ -223,5 +223,6 @@ def _taken_error(name: str, asked: str) -> AlreadyExists:
 
 
 def _was_carried_out(state: State, actor: Actor, key: str, fingerprint: bytes, now: int) -> bool:
-    """Before anything is looked up: the request has changed what it would find (J8). Raises KeyReused, Unknown."""
+    """Returns whether the request was carried out before. It is called before anything is looked up, because the
+    request has changed what it would find (J8). Raises KeyReused, Unknown."""
     return bool(key) and state.keys.look_up(RecordEntry(actor, key, fingerprint, ()), now) is not None

@@ -1,14 +1,13 @@
-"""Objects of a commit, or the difference of two, as plain files in a folder or a bucket.
+"""Exports the objects of a commit, or the difference of two, as plain files in a folder or a bucket.
 
     commit ──▶ spans of its paths ──▶ each: files that are not there yet, a part of the manifest ──▶ _SUCCESS
 
-A file appears whole or not at all, with bytes that were checked as every reader checks them. What an interrupted export
-has written is found again by size and time, or by size and ETag, and is not written twice. `_SUCCESS` is removed first
-and written last, so whoever finds it finds all of the export.
+A file appears whole or not at all, with bytes that were checked as every reader checks them. The files of an
+interrupted export are found again by size and time, or by size and ETag, and are not written twice. `_SUCCESS` is
+removed first and written last, so a reader that finds it finds the whole export.
 
-Paths of a lake may be anything. All are looked at before the first file is written; a path that would be no file below
-the destination is refused by name.
-"""
+Paths of a lake may be anything. All of them are checked before the first file is written. A path that would not be a
+file below the destination is refused by name."""
 
 import asyncio
 import os
@@ -34,13 +33,13 @@ from lochan.versioning.bodies.outside_files import OutsideFolder, plain_etag
 from lochan.versioning.open_repository import OpenRepository
 
 SUCCESS, MANIFEST = "_SUCCESS", "_manifest"
-_PART = ".lochan-part"  # how the name of a file begins that is not complete yet
+_PART = ".lochan-part"  # the beginning of the name of a file that is not complete yet
 _AT_ONCE = 16
 _HOSTILE = r"(^|/)\.{0,2}(/|$)|[\x00-\x1f\x7f]|(^|/)\.lochan-part"
 _SHOWN = 3
 _PAGE = 4_096
 
-Advance = Callable[[int], None]  # called with bytes that were written or found
+Advance = Callable[[int], None]  # gets the number of bytes that were written or found
 
 
 class ExportSpan(NamedTuple):
@@ -52,19 +51,19 @@ class ExportSpan(NamedTuple):
 
 
 class ExportTrees(NamedTuple):
-    """What is exported: a tree, or how it differs from an earlier one."""
+    """The tree that is exported, and an earlier one if only the differences are exported."""
 
     tree: Tree
     since: Tree | None
-    prefix: str  # of the objects; their files have the rest of the path
+    prefix: str  # the prefix of the objects; their files have the rest of the path
 
 
 class ExportCounts(msgspec.Struct, frozen=True, array_like=True):
     files: int = 0
     bytes: int = 0
-    present: int = 0  # of the files: were there already
+    present: int = 0  # files that existed already
     removed: int = 0
-    deleted: int = 0  # of those, at the destination
+    deleted: int = 0  # files that were deleted at the destination
 
     def __add__(self, other: "ExportCounts") -> "ExportCounts":
         return ExportCounts(*(a + b for a, b in zip(_numbers(self), _numbers(other), strict=True)))
@@ -75,28 +74,28 @@ def _numbers(counts: ExportCounts) -> tuple[int, ...]:
 
 
 class ExportTarget(Protocol):
-    """Where files come to. Names are paths below it."""
+    """A destination of files. Names are paths below it."""
 
     async def has(self, name: str, entry: Entry) -> bool:
-        """Whether the file was exported before."""
+        """Returns whether the file was exported before."""
 
     async def write(self, name: str, entry: Entry, pieces: AsyncIterator[bytes]) -> None:
-        """Whole or not at all."""
+        """Writes the file whole or not at all."""
 
     async def put(self, name: str, data: bytes) -> None: ...
 
     async def delete(self, name: str) -> None:
-        """No error if it is not there."""
+        """Deletes the file. A missing file is no error."""
 
 
 class ExportedChange(NamedTuple):
     kind: str  # added, changed, removed
-    entry: Entry  # of a removed one, as it was
+    entry: Entry  # for a removed object, its last entry
 
 
 # --- the plan --------------------------------------------------------------------------------------------------------
 def spans_of(trees: ExportTrees, wanted: int) -> list[ExportSpan]:
-    """Spans that cover all paths, with about as many ranges each."""
+    """Returns spans that cover all paths, with about as many ranges each."""
     low, high = encode_path(trees.prefix), behind(encode_path(trees.prefix))
     ends = [ref.max_path for ref in trees.tree.ranges if low <= encode_path(ref.max_path) < high]
     step = max(1, -(-len(ends) // wanted))
@@ -109,8 +108,8 @@ def spans_of(trees: ExportTrees, wanted: int) -> list[ExportSpan]:
 
 
 async def check_names(repository: OpenRepository, trees: ExportTrees, *, folds: Callable[[str], str] | None) -> int:
-    """Looks at all paths before anything is written, and returns how many files there are. `folds` is what the
-    destination makes of a name, if it takes different names for one. Raises Refused."""
+    """Checks all paths before anything is written, and returns how many files there are. `folds` returns the form of a
+    name that the destination uses, if it treats different names as the same. Raises Refused."""
     found, hostile, seen = 0, list[str](), set[int]()
     async for paths in _paths(repository, trees):
         names = pc.utf8_slice_codeunits(paths, len(trees.prefix))
@@ -157,7 +156,7 @@ async def export_span(
     delete: bool,
     advance: Advance = lambda _: None,
 ) -> ExportCounts:
-    """Done again, it goes on where it was. Raises what reading an object raises."""
+    """Exports one span. Called again, it continues where it ended. Raises what reading an object raises."""
     lines, total = list[bytes](), ExportCounts()
     async with aclosing(_changes(repository, trees, span)) as pages:
         async for page in pages:
@@ -206,7 +205,7 @@ async def _export_all(
 
     async def worker() -> None:
         nonlocal total
-        for change in waiting:  # shared: each worker takes the next one
+        for change in waiting:  # the iterator is shared, and each worker takes the next change
             done = await _export_one(repository, change, skip, target, delete, advance)
             total += done
 
@@ -287,7 +286,7 @@ class FolderTarget:
         part.replace(file)
 
     async def delete(self, name: str) -> None:
-        """Folders that are empty then go too."""
+        """Deletes the file, and then the folders that are empty."""
         file = self.file(name)
         with suppress(FileNotFoundError, NotADirectoryError):
             file.unlink()
@@ -298,14 +297,15 @@ class FolderTarget:
                 folder.rmdir()
 
     def file(self, name: str) -> Path:
-        """In the folder for certain, also where somebody has put a link. Raises Refused."""
+        """Returns the file, which is certainly in the folder, even if there are links. Raises Refused."""
         file = self._folder.joinpath(*name.split("/"))
         if not file.parent.resolve().is_relative_to(self._folder.resolve()):
             raise Refused(f"{name!r} was not exported: a link leads out of {self._folder}", hint="remove the link")
         return file
 
     def folding(self) -> Callable[[str], str] | None:
-        """What the disk makes of names: some take upper and lower case for one, or two spellings of a letter."""
+        """Returns the form that the disk gives to names, or None if it keeps them. Some disks treat upper and lower
+        case, or two spellings of a letter, as the same."""
         self._folder.mkdir(parents=True, exist_ok=True)
         probe = self._folder / f"{_PART}-é"
         probe.write_bytes(b"")
@@ -331,7 +331,7 @@ class BucketTarget:
         self._prefix = prefix
 
     async def has(self, name: str, entry: Entry) -> bool:
-        """Tells whether the object has been exported already. The store keeps no MD5 of a file that was written in
+        """Returns whether the object has been exported already. The store keeps no MD5 of a file that was written in
         parts, so such a file is written again."""
         try:
             found = await self._store.head(f"{self._prefix}{name}")

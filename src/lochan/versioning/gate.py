@@ -1,8 +1,8 @@
-"""What may refuse a change of a repository before it lands, and is told of it afterwards: its hooks.
+"""The gate of a repository, its hooks: it may refuse a change before it lands, and is informed afterwards.
 
 A head move is judged when it is computed, on the very tree that it would land, and is valid only for the head it was
-computed on. If the head moves meanwhile, the move is computed again and judged again: what lands was judged.
-"""
+computed on. If the head moves meanwhile, the move is computed again and judged again: only a move that was judged
+lands."""
 
 from typing import NamedTuple, Protocol
 
@@ -14,43 +14,43 @@ COMMIT, MERGE, REVERT, CHERRY_PICK, REBASE, RESET = "commit", "merge", "revert",
 CREATE_BRANCH, DELETE_BRANCH, CREATE_TAG, DELETE_TAG = "create-branch", "delete-branch", "create-tag", "delete-tag"
 OPEN_PULL, UPDATE_PULL, REVIEW_PULL = "open-pull", "update-pull", "review-pull"
 CLOSE_PULL, REOPEN_PULL = "close-pull", "reopen-pull"
-SHARED_HOOKS = "lochan.hooks"  # metadata of a repository: another one, whose hooks judge it too
+SHARED_HOOKS = "lochan.hooks"  # metadata of a repository that names another repository, whose hooks judge it too
 _VERBS = {MERGE, REVERT, CHERRY_PICK, REBASE, RESET}
-_SAME_ROWS = "compact"  # rewrites files, and no row of a pool is another afterwards
+_SAME_ROWS = "compact"  # such a move rewrites files, and changes no row of a pool
 
 
 class HeadMove(NamedTuple):
-    """`commit` is the one that the branch would be at, recorded or not yet."""
+    """A move of a branch's head. `commit` is the one that the branch would be at, recorded or not yet."""
 
     verb: str
     branch: str
     base: str  # the head that it was computed on
     commit: Commit
     commit_id: str
-    source: str = ""  # of a merge: the commit that is merged
+    source: str = ""  # for a merge: the commit that is merged
 
 
 class RefChange(NamedTuple):
-    """A branch or a tag that comes or goes, or a change of a pull request: then `name` is its target, and `commit_id`
-    the head of its source."""
+    """The creation or deletion of a branch or a tag, or a change of a pull request. For a pull request, `name` is its
+    target, and `commit_id` the head of its source."""
 
     verb: str
     name: str
     commit_id: str
-    base: str = ""  # of a pull request: the head of its target
+    base: str = ""  # for a pull request: the head of its target
     source: str = ""  # the branch that it proposes
-    pull: str = ""  # its id; empty: it is being opened
+    pull: str = ""  # its id; empty while it is being opened
 
 
 class Judged(Protocol):
-    """What hooks have said before a change, and still have to do after it."""
+    """The verdict of the hooks on a change, and their work after it."""
 
     async def landed(self) -> None:
-        """The change is durable. Raises nothing."""
+        """Called when the change is durable. Raises nothing."""
 
 
 class Gate(Protocol):
-    """Both methods raise HookRefused."""
+    """Judges changes before they land. Both methods raise HookRefused."""
 
     async def judge_move(self, move: HeadMove, actor: Actor) -> Judged: ...
 
@@ -66,8 +66,8 @@ UNJUDGED: Judged = _Unjudged()
 
 
 def move_of(event: object, recorded: Commit | None = None) -> HeadMove | None:
-    """What the event would do to its branch; None: nothing that is judged. `recorded` is the commit of a move to one
-    that there is already."""
+    """Returns the move that the event would make on its branch, or None if it is not judged. `recorded` is the target
+    of a move to an existing commit."""
     match event:
         case Committed(branch=branch, commit=commit, then=then, why=why, origin=origin):
             last = commit if then is None else then
@@ -85,5 +85,5 @@ def move_of(event: object, recorded: Commit | None = None) -> HeadMove | None:
 
 
 def _verb(why: str) -> str:
-    """Loads, imports, deletions of rows and the like are commits."""
+    """Returns the verb of a move. Loads, imports, deletions of rows and the like are commits."""
     return why if why in _VERBS else COMMIT

@@ -1,12 +1,11 @@
-"""A verb that is called again with its idempotency key returns its first result, whichever door it came through (J8).
+"""Makes verbs idempotent: called again with its idempotency key, a verb returns its first result, in every API (J8).
 
     @once(same)
     async def merge(repository, …, *, actor) -> str: ...
 
 The key is tested before the verb begins, because otherwise the verb would be checked against the state it made itself.
-Each of its appends tests the key again, because a twin may run at the same time. `first` turns what the journal kept
-with the key, the result of the fold, into the verb's result.
-"""
+Each of its appends tests the key again, because a twin may run at the same time. `first` turns the result of the fold,
+which the journal kept with the key, into the verb's result."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from functools import wraps
@@ -53,7 +52,7 @@ def once(first: First[T]) -> Callable[[Verb[P, T]], Verb[P, T]]:
 
 async def check_first(repository: OpenRepository, actor: Actor) -> None:
     """Raises CarriedOut if a request with this key was decided before, KeyReused if that was another request, and
-    Unknown if the key is too old to tell."""
+    Unknown if the key is too old to be known."""
     if not isinstance(actor, KeyedActor):
         return
     state = await repository.journal.fresh()
@@ -64,14 +63,14 @@ async def check_first(repository: OpenRepository, actor: Actor) -> None:
 
 
 async def hold_key(repository: OpenRepository, actor: Actor) -> None:
-    """For long work: the key is pending from now on, so that the journal does not forget it before the work is decided,
-    however many other requests there are."""
+    """Makes the key pending, for long work, so that the journal does not forget it before the work is decided, however
+    many other requests there are."""
     if isinstance(actor, KeyedActor):
         await repository.journal.submit(AppendRequest(actor, lambda state: (), pending=True))
 
 
 async def same(repository: OpenRepository, before: CarriedOut) -> str:
-    """For a verb whose result is the fold's result, an id."""
+    """Returns the fold's result, an id, for a verb whose result it is."""
     return str(before.result)
 
 
@@ -87,7 +86,7 @@ class StagedChanges(NamedTuple):
 
 
 async def earlier_staging(repository: OpenRepository, before: CarriedOut) -> StagedChanges:
-    """What the request staged, from the journal. Raises Gone if files of it were collected."""
+    """Returns the changes that the request staged, from the journal. Raises Gone if files of it were collected."""
     entries: list[Entry] = []
     deleted: list[str] = []
     async for event in _events(repository, before):
@@ -104,7 +103,7 @@ async def earlier_staging(repository: OpenRepository, before: CarriedOut) -> Sta
 
 
 async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
-    """For a verb that stages one object."""
+    """Returns the entry, for a verb that stages one object."""
     entries = (await earlier_staging(repository, before)).entries
     if not entries:
         raise Gone(
@@ -114,7 +113,8 @@ async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
 
 
 async def count_first(repository: OpenRepository, before: CarriedOut) -> tuple[int, int]:
-    """Objects and bytes that were staged. For a folder that was staged in batches, those of the last batch."""
+    """Returns the numbers of objects and bytes that were staged. For a folder that was staged in batches, they are
+    those of the last batch."""
     entries = (await earlier_staging(repository, before)).entries
     return len(entries), sum(entry.size for entry in entries)
 

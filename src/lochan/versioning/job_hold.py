@@ -1,14 +1,15 @@
-"""Files that a job writes for long are held open, so that garbage collection spares them until they are named (G3).
+"""Holds the files open that a job writes over a long time, so that garbage collection spares them until they are named
+(G3).
 
 A load is refused if two plans came since its first byte: the second one's cut has passed its mint number. So it must be
-held open before that plan. Work that runs on other machines for hours opens a job at once. Work in this process looks
-now and then whether a first plan has come, and opens one only then: a load of some seconds pays nothing for it.
+held open before that plan. Work that runs on other machines for hours opens a job at once. Work in this process checks
+now and then whether a first plan has come, and opens a job only then: a load of some seconds pays nothing for it.
 
     mint ──── bytes ────▶ plan ──▶ job opened ──▶ plan, whose cut has passed the mint ──▶ moved, which closes the job
 
-An open job holds all files with its mint number. Whoever dies leaves it open; upkeep abandons it by an event. If its
-process wakes up after that, its commit is refused, since what it would close is not open any more.
-"""
+An open job holds all files with its mint number. A process that dies leaves it open, and upkeep abandons it by an
+event. If the process wakes up after that, its commit is refused, because the job that it would close is not open any
+more."""
 
 from __future__ import annotations
 
@@ -27,27 +28,27 @@ from lochan.journal.keys import without_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import JOB
 
-LOOK_S = 10.0  # the heartbeat of a job that was opened; a minute without one, and it counts as lost
+LOOK_S = 10.0  # the heartbeat of an open job; it counts as lost after a minute without one
 _RUNS = "/runs"
 
 
 def hold_ids(job: str) -> tuple[str, ...]:
-    """What the event that names the job's files closes."""
+    """Returns the ids that are closed by the event that names the job's files."""
     return (job, f"{job}{_RUNS}") if job else ()
 
 
 def job_of(id: str) -> str:
-    """The job that something is held open by."""
+    """Returns the job that holds the file open."""
     return id.removesuffix(_RUNS)
 
 
 def run_prefix(mint: int) -> str:
-    """How the names of a job's runs begin, which its driver reads before it commits."""
+    """Returns the beginning of the names of a job's runs, which its driver reads before it commits."""
     return f"{mint:020d}"
 
 
 async def open_job(repository: OpenRepository, job: str, mint: int, branch: str = "", *, actor: Actor) -> None:
-    """Raises Gone if the files may have been collected already."""
+    """Opens a job. Raises Gone if the files may have been collected already."""
     id = repository.repository.id
     data, runs = hold_ids(job)
     await repository.submit(
@@ -58,7 +59,7 @@ async def open_job(repository: OpenRepository, job: str, mint: int, branch: str 
 
 
 async def give_up(repository: OpenRepository, job: str, *, actor: Actor) -> None:
-    """Nothing will name its files any more. Does nothing if the job is not open."""
+    """Abandons the job, whose files nothing will name any more. Does nothing if the job is not open."""
     with suppress(LochanError):  # upkeep abandons it later
         refs, _ = await repository.refs()
         left = tuple(id for id in hold_ids(job) if refs.collection.held(id) is not None)
@@ -70,7 +71,7 @@ async def give_up(repository: OpenRepository, job: str, *, actor: Actor) -> None
 async def held_open(
     repository: OpenRepository, job: str, mint: int, branch: str = "", *, actor: Actor
 ) -> AsyncIterator[tuple[str, ...]]:
-    """Opened at once. Gives what the commit closes; what is left open after it is given up."""
+    """Opens a job at once. Yields the ids that the commit closes, and abandons what is still open afterwards."""
     await open_job(repository, job, mint, branch, actor=actor)
     try:
         yield hold_ids(job)
@@ -82,7 +83,8 @@ async def held_open(
 async def held_if_long(
     repository: OpenRepository, kind: str, branch: str, mint: int, *, actor: Actor
 ) -> AsyncIterator[JobHold]:
-    """For work in this process: opened when a plan has come since the mint. Then the lake's list of jobs shows it."""
+    """Holds files of work in this process: a job is opened when a plan has come since the mint. Then the lake's list of
+    jobs shows it."""
     hold = JobHold(repository, kind, branch, mint, actor)
     watch = asyncio.create_task(hold.watch())
     try:
@@ -107,12 +109,12 @@ class JobHold:
         self._is_open = False
 
     async def closes(self) -> tuple[str, ...]:
-        """For the event that names the files. Looks a last time before."""
+        """Returns the ids that the event that names the files must close. It looks for a plan a last time before."""
         await self.look()
         return hold_ids(self._record.id) if self._is_open else ()
 
     async def look(self) -> None:
-        """Raises Gone if this is too late."""
+        """Opens the job if a plan has come. Raises Gone if this is too late."""
         async with self._opening:
             if self._is_open:
                 return
@@ -124,7 +126,7 @@ class JobHold:
     async def watch(self) -> None:
         while True:
             await self._repository.clock.sleep(LOOK_S)
-            with suppress(LochanError):  # the commit will say it
+            with suppress(LochanError):  # the commit will raise it
                 await self.look()
             if self._is_open:
                 await self._put()
@@ -139,7 +141,7 @@ class JobHold:
             await self._put()
 
     async def _put(self) -> None:
-        """Its record. What the store has against it is no reason for the work to fail."""
+        """Puts the record of the job. An error of the store is no reason for the work to fail."""
         record = msgspec.structs.replace(self._record, beat=self._repository.clock.wall())
         with suppress(LochanError):
             await self._repository.store.put(job_files.path_of(record.id), job_files.encode(record))

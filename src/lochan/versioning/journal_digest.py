@@ -2,12 +2,11 @@
 
     256 records ──▶ stretches of plain puts on one branch, their changes still encoded, and other records as they are
 
-The fold itself goes through a journal in order, in one process. What can be done beside it is done here: checksums, the
-hash chain within the segment, and taking records apart. Changes are decoded only if somebody looks at them, and those
-that a commit or a compaction has replaced nobody does.
+The fold itself goes through a journal in order, in one process. Other work is done here in parallel: checksums, the
+hash chain within the segment, and parsing records. Changes are decoded only when they are needed, and those that a
+commit or a compaction has replaced never are.
 
-A process that is started for this needs a third of the time to load it if nothing here imports Arrow.
-"""
+A process that is started for this loads in a third of the time because nothing here imports Arrow."""
 
 from __future__ import annotations
 
@@ -27,25 +26,25 @@ class RecordStretch(msgspec.Struct, frozen=True, array_like=True):
     """Plain puts and deletes of consecutive records."""
 
     branch: str
-    number: int  # of the last record
-    digest: bytes  # of that record
-    count: int  # changes
+    number: int  # the number of the last record
+    digest: bytes  # the digest of that record
+    count: int  # the number of changes
     changes: bytes  # MessagePack: entries, and paths of tombstones, in order
 
 
 class SegmentDigest(msgspec.Struct, frozen=True, array_like=True):
-    """Goes from one process to another, and is never stored."""
+    """The digest of a segment. It goes from one process to another, and is never stored."""
 
     first: int
     last: int
     previous: bytes  # the digest that the first record names
-    digest: bytes  # of the last record
+    digest: bytes  # the digest of the last record
     events: int
-    items: list[RecordStretch | bytes]  # a record is its bytes
+    items: list[RecordStretch | bytes]  # a record is in it as its bytes
 
 
 class _RawPuts(msgspec.Struct):
-    """`Staged`, with its entries as they are stored."""
+    """A `Staged` event, with its entries as they are stored."""
 
     branch: str
     puts: list[msgspec.Raw] = []
@@ -63,8 +62,8 @@ class _NamedEntry(msgspec.Struct, array_like=True):
 
 
 def digest_segment(data: bytes, journal: str, group: int, stops: Collection[int] = ()) -> bytes:
-    """A SegmentDigest, encoded. A stretch ends with each of `stops`. Raises Corrupt for anything that is wrong: who
-    wants to know more reads the records one by one."""
+    """Returns a SegmentDigest, encoded. A stretch ends with each of `stops`. Raises Corrupt for anything that is wrong.
+    A caller that needs to know more reads the records one by one."""
     segment = segments.decode(data, f"segment {group} of {journal}")
     if segment.group != group or not segment.records:
         raise Corrupt(f"segment {group} of {journal} holds group {segment.group}")
@@ -96,7 +95,7 @@ def digest_segment(data: bytes, journal: str, group: int, stops: Collection[int]
 
 
 def is_loaded() -> bool:
-    """Is called in another process, which has then loaded all that it needs for `digest_segment`."""
+    """Returns True. It is called in another process, which has then loaded all that `digest_segment` needs."""
     return True
 
 
@@ -123,7 +122,7 @@ class _Open:
 
 
 def _plain(record: Record) -> _Open | None:
-    """The changes of a record that has nothing but plain puts and deletes on one branch."""
+    """Returns the changes of a record that has nothing but plain puts and deletes on one branch, or None."""
     branch, parts, count = "", [], 0
     for entry in record.entries:
         if entry.key or entry.pending or len(entry.changes) != 1:

@@ -1,4 +1,4 @@
-"""The gate of a repository, made when its first change is judged: most commands make none, and need nothing of it."""
+"""The gate of a repository, made when its first change is judged: most commands judge none, and need nothing of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lochan.versioning.repositories import POOL
 
 
 class LazyGate:
-    """A pool without shared hooks has nobody to ask."""
+    """A gate that is made when it is needed. A pool without shared hooks has no hooks to ask."""
 
     def __init__(self, repository: OpenRepository, make: Callable[[], Gate]) -> None:
         self._repository = repository

@@ -1,4 +1,4 @@
-"""Where a commit's data came from: the program that made it, and what that had read. In the commit's metadata, under
+"""The origin of a commit's data: the program that made it, and its inputs. They are in the commit's metadata, under
 names that begin with `lineage.`; stored on disk.
 
     lineage.git        the commit of the Git repository that the program is in
@@ -7,8 +7,7 @@ names that begin with `lineage.`; stored on disk.
     lineage.spark      the id of the Spark application
     lineage.inputs     what was read, as JSON: [{"repository": …, "commit": …, "path": …}, …]
 
-What a trace has gathered belongs to the task that runs, so that commits of others know nothing of it.
-"""
+A trace belongs to the task that runs, so that commits of others know nothing of it."""
 
 from __future__ import annotations
 
@@ -26,17 +25,18 @@ if TYPE_CHECKING:
 PREFIX = "lineage."
 INPUTS = f"{PREFIX}inputs"
 ORIGINS = tuple(f"{PREFIX}{name}" for name in ("git", "job", "notebook", "spark"))
-INPUTS_MAX = 100  # in one commit: it stays in memory
-_OF_ONE_COMMIT_MAX = 20  # more of them become the folder that they are all in
+INPUTS_MAX = 100  # the inputs of one commit: they stay in memory
+_OF_ONE_COMMIT_MAX = 20  # if one commit has more, they become the folder that holds them all
 _TEXT_MAX = 500
 
 
 class LineageInput(NamedTuple):
-    """What was read. `staged`: the branch had changes that were not committed, so it may be more than the commit."""
+    """An input that was read. `staged` says that the branch had uncommitted changes, so the data may differ from the
+    commit."""
 
-    repository: str  # its name then
+    repository: str  # its name at that time
     commit: str
-    path: str = ""  # of an object, of a folder (with a slash at its end), or empty: all of it
+    path: str = ""  # the path of an object, of a folder (with a slash at its end), or empty for everything
     staged: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -45,11 +45,11 @@ class LineageInput(NamedTuple):
 
 
 class Trace:
-    """What was read since it began. `lochan.trace()` makes one."""
+    """Records what was read since it began. `lochan.trace()` makes one."""
 
     def __init__(self, origin: Mapping[str, str] | None = None) -> None:
         self._inputs: dict[LineageInput, None] = {}
-        self._origin = origin  # None: of this process
+        self._origin = origin  # None for the origin of this process
 
     @property
     def inputs(self) -> tuple[LineageInput, ...]:
@@ -61,7 +61,7 @@ class Trace:
 
     @property
     def given(self) -> tuple[tuple[str, str], ...] | None:
-        """The origin that was given; None: it is that of this process."""
+        """The origin that was given, or None for that of this process."""
         return None if self._origin is None else tuple(sorted(self._origin.items()))
 
     def add(self, read: LineageInput) -> None:
@@ -69,12 +69,12 @@ class Trace:
 
 
 _current: ContextVar[Trace | None] = ContextVar("lochan_trace", default=None)
-_find_origin: list[Callable[[], Mapping[str, str]]] = []  # one at most: of this process, as its door finds it
+_find_origin: list[Callable[[], Mapping[str, str]]] = []  # at most one: the origin of this process
 
 
 def set_origin(find: Callable[[], Mapping[str, str]] | None) -> None:
-    """What commits of this process say of the program that makes them; None: nothing. Asked at each commit, since a
-    program may start Spark later."""
+    """Sets what commits of this process say about the program that makes them, or nothing for None. It is called at
+    each commit, because a program may start Spark later."""
     _find_origin[:] = [] if find is None else [find]
 
 
@@ -87,7 +87,7 @@ def current() -> Trace | None:
 
 
 async def note(repository: OpenRepository, ref: str, path: str, resolved: ResolvedRef) -> None:
-    """In the trace, if there is one, what was read at that commit."""
+    """Adds what was read at that commit to the trace, if there is one."""
     found = _current.get()
     if found is not None:
         found.add((await pin_input(repository, ref, path, resolved))[1])
@@ -96,7 +96,7 @@ async def note(repository: OpenRepository, ref: str, path: str, resolved: Resolv
 async def pin_input(
     repository: OpenRepository, ref: str, path: str, resolved: ResolvedRef | None = None
 ) -> tuple[str, LineageInput]:
-    """The ref at which to read just what the input says."""
+    """Returns the ref at which exactly the input is read, and the input."""
     found = resolved or await repository.resolve(ref, workspaces=True)
     branch = found.branch
     is_staged = found.workspace is not None or (branch is not None and not branch.layers.empty)
@@ -106,7 +106,7 @@ async def pin_input(
 
 @contextmanager
 def trace(found: Trace | None = None) -> Iterator[Trace]:
-    """What is read inside is noted with the commits that are made inside, after it."""
+    """Records the inputs that are read inside. Commits that are made inside, after a read, name them."""
     made = Trace() if found is None else found
     token = _current.set(made)
     try:
@@ -117,7 +117,7 @@ def trace(found: Trace | None = None) -> Iterator[Trace]:
 
 @contextmanager
 def without_trace() -> Iterator[None]:
-    """What hooks read is no input of the commit that they judge."""
+    """Suspends the trace, because what hooks read is no input of the commit that they judge."""
     token = _current.set(None)
     try:
         yield
@@ -134,14 +134,14 @@ def lineage_metadata(more: tuple[LineageInput, ...] = ()) -> dict[str, str]:
 
 
 def trace_key() -> tuple[object, ...]:
-    """Equal where commits of this process that are made now say the same about where they came from."""
+    """Returns a key that is equal for commits of this process that would name the same origin now."""
     found = _current.get()
     return () if found is None else (found.given, found.inputs)
 
 
 def inputs_text(inputs: tuple[LineageInput, ...]) -> str:
-    """Never longer than a commit should be: many inputs of one commit become the folder that holds them, and where
-    that is not enough, the commit as a whole. What is left out then is counted."""
+    """Returns the inputs as JSON, never longer than a commit should be: many inputs of one commit become the folder
+    that holds them, and if that is not enough, the commit as a whole. Inputs that are left out then are counted."""
     by_commit: dict[tuple[str, str], list[LineageInput]] = {}
     for each in inputs:
         by_commit.setdefault((each.repository, each.commit), []).append(each)
@@ -182,5 +182,5 @@ def _is_input(row: dict[str, Any]) -> bool:
 
 
 def clean(text: str) -> str:
-    """One line of printable characters: it comes from an environment."""
+    """Returns one line of printable characters, because the text comes from an environment."""
     return "".join(each if each.isprintable() else " " for each in text).strip()[:_TEXT_MAX]

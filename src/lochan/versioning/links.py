@@ -1,15 +1,14 @@
-"""Objects whose bytes somebody else has put: at an address that we gave out, or outside the lake.
+"""Objects whose bytes a client has put itself: at an address that we gave out, or outside the lake.
 
     address ──▶ the client puts the bytes there itself ──▶ link, once, with the token that came with the address
 
 Between the two the journal holds the address open, so that garbage collection leaves the bytes alone; the event that
 links them closes it, and with it the token (rule G3). An address in the lake is linked in no other way.
 
-A presigned URL of a store takes bytes again and again until it ends, also after the link. So the store copies what came
-by one to an address that was never given out, and that copy is checked and linked: bytes that an object names are never
-replaced (G1). The store could be told to take bytes once (`If-None-Match: *`, signed), but then every client would have
-to send that header, and those of lakeFS do not.
-"""
+A presigned URL of a store accepts bytes any number of times until it expires, also after the link. So the store copies
+the bytes to an address that was never given out, and that copy is checked and linked: bytes that an object names are
+never replaced (G1). The store could be told to accept bytes once (`If-None-Match: *`, signed), but then every client
+would have to send that header, and those of lakeFS do not."""
 
 import hashlib
 import re
@@ -41,16 +40,16 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 class PhysicalAddress(NamedTuple):
     token: str
-    address: str  # in the lake
-    url: str  # where the bytes are to be put
+    address: str  # an address in the lake
+    url: str  # the URL that the bytes are put to
     expires: int  # microseconds since 1970
 
 
 class LinkOptions(NamedTuple):
-    """What the client declares about the bytes."""
+    """The properties of the bytes that the client declares."""
 
     size: int | None = None
-    checksum: str | None = None  # MD5, in hex
+    checksum: str | None = None  # the MD5 in hex
 
 
 NOTHING = LinkOptions()
@@ -60,7 +59,7 @@ async def _address_first(repository: OpenRepository, before: CarriedOut) -> Phys
     held = repository.folded().collection.held(before.result)
     if held is None:
         raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
-    # Whether a URL was given out is not recorded: as if one were, which costs a copy and harms nobody.
+    # It is not recorded whether a URL was given out, so this assumes one, which costs a copy and does no harm.
     return await _issue(repository, before.result, held.branch, held.path, held.address, held.expires, True)
 
 
@@ -74,15 +73,15 @@ async def physical_address(
     expires_s: float = EXPIRES_S,
     presigned: bool = False,
 ) -> PhysicalAddress:
-    """An address that nobody else knows, for bytes that the client will put there itself. `presigned`: they get a URL
-    of the store that takes them."""
+    """Returns an address that nobody else knows, for bytes that the client will put there itself. With `presigned`, it
+    comes with a URL of the store to put them to."""
     check_key(path)
     refs, mint = await repository.refs()
     refs.branch(branch)
     now = repository.clock.wall()
     id = repository.ids.ksuid(now)
     address, expires = repository.bodies.address(path, mint), now + int(expires_s * 1e6)
-    await repository.token_key.get()  # may fail, so before anything is held open
+    await repository.token_key.get()  # it may fail, so it comes before anything is held open
     await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
     return await _issue(repository, id, branch, path, address, expires, presigned)
@@ -109,9 +108,9 @@ async def link(
     options: CopyChanges = SAME,
     check: Check | None = None,
 ) -> Entry:
-    """Makes the bytes at the token's address the object at the path, if `check` allows it, given the object that is
-    there at that very moment; if not, the token stays good. Raises Refused for a token that is not valid here or was
-    used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
+    """Makes the bytes at the token's address the object at the path, if `check` allows it. `check` gets the object that
+    is there at that very moment; if it refuses, the token stays valid. Raises Refused for a token that is not valid
+    here or was used before, NotFound if nothing is there yet, and Invalid for bytes that are not as declared."""
     key, now = await repository.token_key.get(), repository.clock.wall()
     given = tokens.check(key, token, repository=repository.repository.id, branch=branch, path=path, now=now)
     refs, mint = await repository.refs()
@@ -129,9 +128,9 @@ async def link(
 
 
 async def _settle(repository: OpenRepository, given: AddressToken, mint: int) -> str:
-    """An address whose bytes nobody can replace any more. Raises NotFound."""
+    """Returns an address whose bytes nobody can replace any more. Raises NotFound."""
     copies = capability(repository.store, ServerCopies)
-    if not given.presigned or copies is None:  # where no store signs, the server takes the bytes, and only once
+    if not given.presigned or copies is None:  # if no store signs, the server takes the bytes, and only once
         return given.address
     address = repository.bodies.address(given.path, mint)
     await copies.copy(given.address, address)
@@ -181,8 +180,8 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: Li
 
 
 async def _hash_file(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
-    """A local disk has no ETag that depends on the bytes. Raises Transient unless all of them were read: hashes of
-    fewer bytes would make the object look damaged for ever."""
+    """Returns the MD5 and the SHA-256 of a file on a local disk, which has no ETag that depends on the bytes. Raises
+    Transient unless all bytes were read: hashes of fewer bytes would make the object look damaged for ever."""
     md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
     async for piece in repository.store.get_stream(stat.path):
         md5.update(piece)

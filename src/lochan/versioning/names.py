@@ -1,28 +1,28 @@
 """Names of repositories, pools, branches and tags; paths of objects; and patterns of paths.
 
 Paths are opaque: they are kept and compared byte by byte. `..`, `//`, a slash at either end, line breaks, and the
-composed and decomposed form of one letter are all just bytes here. Where a path becomes part of a name on the store,
-`bodies/address.py` escapes it first.
+composed and decomposed form of one letter are all just bytes here. `bodies/address.py` escapes a path before it becomes
+part of a name on the store.
 
 In a pattern `*` and `?` stay within a folder, and `**` goes across folders:
 
     data/*.csv      data/a.csv, not data/old/a.csv
     data/**         everything below data/
-    **/_SUCCESS     at any depth
-"""
+    **/_SUCCESS     at any depth"""
 
 import re
 from collections.abc import Sequence
 
 from lochan.errors import Invalid
 
-# A pool's name is never a bucket's that somebody creates, and stands in paths only behind a slash of its own. It begins
-# as a repository's does: `.`, `:` and `/` begin other sources of a query, a dash an option, `_` what Spark skips.
+# A pool's name is never that of a bucket that a user creates, and stands in paths only behind a slash of its own. It
+# begins like a repository's: `.`, `:` and `/` begin other sources of a query, a dash an option, `_` a name that Spark
+# skips.
 _POOL = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 _REPOSITORY = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _DOTTED = re.compile(rf"(?=.{{3,63}}\Z){_LABEL}(?:\.{_LABEL})+", re.ASCII)
-_ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")  # of a machine, as S3 would take it
+_ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")  # the address of a machine, as S3 would recognise it
 _REF = re.compile(r"\w[-\w.]*", re.ASCII)
 _REF_LENGTH_MAX = 255
 _POOL_HINT = "up to 63 lower-case letters, digits, dashes and underscores, beginning with a letter or a digit"
@@ -31,8 +31,8 @@ KEY_BYTES_MAX = 1024  # S3's limit for a key
 
 
 def check_repository_name(name: str, *, dotted: bool = False) -> None:
-    """For a repository of files, which is a bucket. Raises Invalid. Dots, which S3 allows in bucket names, are allowed
-    only where a whole bucket is a branch (`dotted`)."""
+    """Checks the name of a repository of files, which is a bucket. Raises Invalid. Dots, which S3 allows in bucket
+    names, are allowed only where a whole bucket is a branch (`dotted`)."""
     if dotted and _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name):
         return
     if not _REPOSITORY.fullmatch(name):
@@ -48,14 +48,16 @@ def check_pool_name(name: str) -> None:
 
 
 def check_known_name(name: str) -> None:
-    """For anything that a lake may hold: a pool, or a repository, with or without dots."""
+    """Checks the name of anything that a lake may hold: a pool, or a repository, with or without dots. Raises
+    Invalid."""
     dotted = _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name)
     if not dotted and not _POOL.fullmatch(name):
         raise Invalid(f"{name!r} cannot be the name of a pool or a repository", hint=_POOL_HINT)
 
 
 def check_ref_name(name: str) -> None:
-    """For a branch or a tag. It has no slash, because a slash ends the ref in an S3 key."""
+    """Checks the name of a branch or a tag. It has no slash, because a slash ends the ref in an S3 key. Raises
+    Invalid."""
     if not _REF.fullmatch(name) or len(name) > _REF_LENGTH_MAX:
         raise Invalid(
             f"{name!r} cannot be a branch's or a tag's name",
@@ -66,7 +68,7 @@ def check_ref_name(name: str) -> None:
 
 
 def check_key(path: str) -> bytes:
-    """The path in UTF-8. Raises Invalid unless it has 1 to 1,024 bytes of valid UTF-8 without NUL."""
+    """Returns the path in UTF-8. Raises Invalid unless it has 1 to 1,024 bytes of valid UTF-8 without NUL."""
     try:
         key = path.encode()
     except UnicodeEncodeError:
@@ -87,12 +89,13 @@ _TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|.", re.DOTALL)
 
 
 def regex(patterns: Sequence[str]) -> str:
-    """For RE2: matches whole paths that fit any of the patterns."""
+    """Returns an expression for RE2 that matches whole paths that fit any of the patterns."""
     return "(?s)^(?:" + "|".join("".join(map(_part, _TOKENS.findall(pattern))) for pattern in patterns) + ")$"
 
 
 def fitting_paths(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:
-    """The paths that fit any of the patterns. Uses RE2, which takes no longer for many stars than for few."""
+    """Returns the paths that fit any of the patterns. It uses RE2, which takes no longer for many stars than for
+    few."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,10 +1,9 @@
-"""Objects of a branch: put, look at, read, delete, list. The body goes to the store, then an event names it.
+"""Objects of a branch: put, stat, read, delete, list. The body goes to the store, then an event names it.
 
 Wherever a branch can be given, `branch+id` names one of its workspaces, in which a body is a plain file. A `check` gets
 the object that is there now: on a branch at the very moment of the write; in a workspace, which has one writer, at the
-beginning. Looking the object up may read from the store, so it is done before the append. At the append only what is in
-memory is looked at again; if more than that has changed, the look-up is repeated.
-"""
+beginning. Looking the object up may read from the store, so it is done before the append. At the append only changes in
+memory are compared again; if more than that has changed, the look-up is repeated."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
@@ -31,32 +30,32 @@ _NONE: Mapping[str, str] = {}
 
 
 class SizedBody(Protocol):
-    """Bytes on their way in, of a known length, with what was declared of them."""
+    """An incoming body of a known length, with the values that were declared for it."""
 
     @property
     def length(self) -> int:
-        """At most."""
+        """The length of the body, or its upper limit."""
 
     @property
     def expected_md5(self) -> str | None: ...
 
     @property
     def checksums(self) -> Mapping[str, str | None]:
-        """Computed while the body passes, and compared if a value is given."""
+        """The checksums to compute as the body passes. A value that is given is compared."""
 
     async def whole(self) -> bytes: ...
 
     def pieces(self) -> AsyncIterator[bytes]: ...
 
     def hand_over(self) -> Callable[[bytes], None] | None:
-        """What the SHA-256 is to be shown to, if anything, before anybody can see the body; it raises where that is not
-        what was signed."""
+        """Returns a function that gets the SHA-256 before anybody can see the body, if there is one. It raises an error
+        if that hash is not what was signed."""
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """Raises BadDigest where checksums that came behind the body are not those that were found."""
+        """Raises BadDigest if checksums that came after the body differ from those that were found."""
 
 
-Check = Callable[[Entry | None], None]  # raises PreconditionFailed or whatever the answer is to be
+Check = Callable[[Entry | None], None]  # raises PreconditionFailed, or another error that the verb shall raise
 _TRIES_MAX = 100
 
 
@@ -79,11 +78,11 @@ async def put(
     checksums: Mapping[str, str | None] = _NONE,
     check: Check | None = None,
 ) -> Entry:
-    """Durable and visible to everybody when it returns. What is known of the body besides its bytes is kept in an
-    entry; in a workspace an unknown body is a plain file."""
+    """Puts an object, which is durable and visible to everybody when it returns. What is known of the body besides its
+    bytes is kept in an entry; in a workspace a body without such declarations is a plain file."""
     check_key(path)
     if check is not None:
-        check(await find(repository, branch, path))  # before the bytes are sent, and again when it is staged
+        check(await find(repository, branch, path))  # once before the bytes are sent, and again when it is staged
     workspace = await write.workspace_id(repository, branch)
     if workspace and not checksums:
         return await write.put(
@@ -99,7 +98,7 @@ async def put(
         )
     refs, mint = await repository.refs()
     if not workspace:
-        refs.branch(branch)  # before the bytes are sent
+        refs.branch(branch)  # fails before the bytes are sent if there is no such branch
     entry = await repository.bodies.write(
         path,
         chunks,
@@ -126,11 +125,11 @@ async def put_sized(
     metadata: Mapping[str, str] = _NONE,
     check: Check | None = None,
 ) -> Entry:
-    """A body whose sender waits: the store is asked nothing before its bytes are written, and the append decides. A
-    small one shares a file and a sync with others that come at the same time. In a workspace it is staged, and no plain
-    file, for what was declared of it is kept. `actor` is options what was written, so that an idempotency key may be of
-    the very bytes: sent again it was carried out, and what came to the path since stays. Raises BadDigest and its like
-    with nothing staged."""
+    """Puts a body whose sender waits: the store is asked nothing before its bytes are written, and the append decides.
+    A small body shares a file and a sync with others that come at the same time. In a workspace it is staged instead of
+    being a plain file, because its declared properties are kept. `actor` is called with the entry, so that an
+    idempotency key may depend on the bytes: if they are sent again, the request was carried out, and whatever came to
+    the path since stays. Raises BadDigest and similar errors with nothing staged."""
     if body.length <= PACKED_BYTES_MAX:
         small = ready(
             path,
@@ -147,7 +146,7 @@ async def put_sized(
         entry = await repository.bodies.write(
             path,
             body.pieces(),
-            mint=repository.journal.tail.state.number,  # G1: what was folded before the first byte
+            mint=repository.journal.tail.state.number,  # G1: the number that was folded before the first byte
             content_type=content_type,
             headers=headers,
             metadata=metadata,
@@ -171,14 +170,14 @@ async def stage(
     check: Check | None = None,
     read_at: int = 0,
 ) -> None:
-    """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
+    """Stages an entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
     await append_one(repository, branch, entry, actor=actor, check=check, read_at=read_at)
 
 
 async def append_one(
     repository: OpenRepository, branch: str, entry: Entry, *, actor: Actor, check: Check | None = None, read_at: int = 0
 ) -> None:
-    """`stage`, for verbs that answer for the idempotency key themselves."""
+    """Stages an entry like `stage`, for verbs that handle the idempotency key themselves."""
     if workspace := await write.workspace_id(repository, branch):
         if check is not None:
             check(await find(repository, branch, entry.path))
@@ -196,7 +195,7 @@ async def put_many(repository: OpenRepository, branch: str, entries: Sequence[En
 
 
 async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
-    """Raises NotFound."""
+    """Returns the entry of an object. Raises NotFound."""
     check_key(path)
     entry = await find(repository, ref, path)
     if entry is None:
@@ -252,7 +251,7 @@ async def delete_if(repository: OpenRepository, branch: str, path: str, check: C
 async def append_staged(
     repository: OpenRepository, actor: Actor, event: Staged, path: str = "", check: Check | None = None
 ) -> None:
-    """On a branch, while `check` does not object to the object at that path."""
+    """Appends the event on a branch if `check`, if given, accepts the object at that path."""
     if check is None:
         await repository.submit(actor, event)
     else:
@@ -276,8 +275,8 @@ async def submit_if(
     fingerprint: bytes = b"",
     also: Callable[[Refs], None] = lambda refs: None,
 ) -> Any:
-    """Appends the events if `check` allows it, given the object at that path at that very moment, and `also` allows it,
-    given the refs."""
+    """Appends the events if `check` allows it, which gets the object at that path at that very moment, and `also`
+    allows it, which gets the refs."""
     for _ in range(_TRIES_MAX):
         refs, _ = await repository.refs()
         branch_seen = refs.branch(branch)
@@ -314,13 +313,13 @@ def _decide(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None], 
 
 
 def _below(branch: BranchState) -> tuple[object, ...]:
-    """What an object depends on, apart from the newest inline changes."""
+    """Returns a key for everything that an object depends on, apart from the newest inline changes."""
     return branch.incarnation, branch.head, branch.layers.runs
 
 
 def _newest_inline(layers: Layers, path: str) -> Change | None:
-    """The newest inline change of the path that is above every run. One below a run may be hidden, and does not
-    count."""
+    """Returns the newest inline change of the path that is above every run, or None. A change below a run may be
+    hidden, and does not count."""
     for layer in reversed(layers.layers):
         if not isinstance(layer, Inline):
             return None

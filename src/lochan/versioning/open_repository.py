@@ -37,7 +37,7 @@ from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.folder import WorkspaceFolder
 
-if TYPE_CHECKING:  # only servers pack, and reads join nothing
+if TYPE_CHECKING:  # only servers pack, and readers join nothing
     from lochan.versioning.bodies.pack import Packing
     from lochan.versioning.gate import Gate
     from lochan.versioning.heads.joins import HistoryJoins
@@ -93,15 +93,15 @@ class OpenRepository:
         self.outside = outside
         self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
         self.reader = BodyReader(store, outside, verified=verified, places=self.places)
-        self.gate: Gate | None = None  # its hooks; None: nobody is asked
-        self.joins: HistoryJoins | None = None  # how trees are joined; None: path by path
+        self.gate: Gate | None = None  # its hooks, or None if it has none
+        self.joins: HistoryJoins | None = None  # joins trees; None joins them path by path
         self.staged: Callable[[str], None] = lambda branch: None  # called with every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
         self.settle_closed: Callable[[int, float], Awaitable[None]] | None = None  # see `deletion.settle_closed`
 
     @cached_property
     def packing(self) -> "Packing":
-        """Small bodies that arrive at the same time share a file."""
+        """The packing of small bodies that arrive at the same time, which then share a file."""
         from lochan.versioning.bodies.pack import Packing
 
         return Packing(self.bodies, self.journal)
@@ -120,8 +120,8 @@ class OpenRepository:
         )
 
     async def refs(self) -> tuple[Refs, int]:
-        """The current refs, and the number of the state: the mint of whatever is made from it. The refs keep changing;
-        values read from them before the next await belong together."""
+        """Returns the current refs, and the number of the state: the mint of everything that is made from it. The refs
+        keep changing; values read from them before the next await belong together."""
         state = await self.journal.fresh()
         refs = state.of(Refs)
         while refs.guard.closed and self.settle_closed is not None:
@@ -131,14 +131,15 @@ class OpenRepository:
         return refs, state.number
 
     def folded(self) -> Refs:
-        """The refs as this process last saw them."""
+        """Returns the refs as this process last saw them."""
         return self.journal.tail.state.of(Refs)
 
     async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
         return await self.journal.submit(AppendRequest(actor, lambda state: events, key, fingerprint))
 
     async def submit_decided(self, actor: Actor, decide: Decide, *, key: str = "", fingerprint: bytes = b"") -> Any:
-        """For events that depend on the very state they are added to. `decide` is called again after a lost race."""
+        """Submits events that depend on the very state they are added to. `decide` is called again after a lost
+        race."""
         return await self.journal.submit(AppendRequest(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
     async def resolve(self, ref: str, *, workspaces: bool = False) -> ResolvedRef:
@@ -146,12 +147,13 @@ class OpenRepository:
         return resolve(refs, ref, workspaces=workspaces, now=self.clock.wall())
 
     async def tree(self, commit: Commit) -> Tree:
-        """Raises Gone if the commit has expired."""
+        """Opens the tree of a commit. Raises Gone if the commit has expired."""
         self.folded().check_live(commit)
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
     async def view(self, resolved: ResolvedRef) -> View:
-        """What a reader of that ref sees; for a branch, staged changes included unless the ref excludes them."""
+        """Returns what a reader of that ref sees. For a branch, this includes staged changes unless the ref excludes
+        them."""
         if resolved.workspace is not None:
             return await self.view_in(resolved.workspace, resolved.commit)
         if resolved.staged_only and resolved.branch is not None:
@@ -164,16 +166,16 @@ class OpenRepository:
         return View(layers, base, self.runs, await covering_tree.open_tree(layers, base, self.trees))
 
     async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
-        """At each path: the file, unless it is hidden; else what is staged in the workspace; else the commit that it
-        was opened on."""
+        """Returns the view of a workspace. At each path it shows the file, unless it is hidden; otherwise what is
+        staged in the workspace; otherwise the commit that the workspace was opened on."""
         return View(workspace.layers, await self.tree(fork), self.runs, above=self.shown_folder(workspace))
 
     def folder(self, workspace: str) -> WorkspaceFolder:
-        """All its files, hidden or not."""
+        """Returns the folder of the workspace with all its files, hidden or not."""
         return WorkspaceFolder(self.store, self.repository.id, workspace)
 
     def shown_folder(self, workspace: WorkspaceState) -> WorkspaceFolder:
-        """The files that a reader of the workspace sees at that time."""
+        """Returns the files that a reader of the workspace sees at that time."""
         return WorkspaceFolder(self.store, self.repository.id, workspace.id, workspace.hidden)
 
     async def close(self) -> None:

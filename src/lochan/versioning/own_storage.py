@@ -1,11 +1,10 @@
-"""The storage of a repository that does not lie in the lake: checked before anything is made there, and claimed by a
-file that says whose it is.
+"""The storage of a repository that does not lie in the lake: it is checked before anything is made there, and claimed
+by a file that says whose it is.
 
     checked: no overlap with the lake, nor with another repository ─▶ reached, with its credentials ─▶ no lake, no claim
     of another ─▶ it creates an object only once ─▶ claimed ─▶ the repository's own journal ─▶ its name in the lake
 
-Whatever is refused on this way leaves nothing behind.
-"""
+A storage that is refused on this way is left unchanged."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -45,8 +44,8 @@ def _overlap(one: str, other: str) -> bool:
 
 
 async def check_free(store: Store, clock: Clock, ids: Ids) -> None:
-    """Raises Refused where there is a lake or the claim of another, or where the store cannot be reached with these
-    credentials, or lets two creators win."""
+    """Raises Refused if there is a lake or the claim of another repository, or if the store cannot be reached with
+    these credentials, or lets two creators win."""
     try:
         await _check_absent(store)
         await probe(store, ids, clock)
@@ -81,7 +80,7 @@ def _taken_error(store: Store, found: StorageFile) -> Refused:
 
 
 async def claim(store: Store, lake: str, repository: str, clock: Clock, ids: Ids) -> None:
-    """Raises Refused if another repository was faster."""
+    """Claims the storage. Raises Refused if another repository was faster."""
     own = StorageFile(storage_file.FORMAT, lake, repository, clock.wall())
     deadline = clock.boot() + _PATIENCE_S
     there = await settle(store, storage_file.PATH, storage_file.encode(own), clock, ids, deadline)
@@ -91,7 +90,7 @@ async def claim(store: Store, lake: str, repository: str, clock: Clock, ids: Ids
 
 
 async def release(store: Store, lake: str, repository: str) -> None:
-    """Takes back the claim of a repository that does not exist, or not any more. Nobody else's."""
+    """Takes back the claim of a repository that does not exist, or no longer exists, and no other claim."""
     with suppress(LochanError):
         found = storage_file.decode(await store.get(storage_file.PATH), store.url)
         if (found.lake, found.repository) == (lake, repository):
@@ -99,7 +98,8 @@ async def release(store: Store, lake: str, repository: str) -> None:
 
 
 async def check_claim(store: Store, lake: str, repository: Repository) -> None:
-    """Before the first use by a process: raises Refused if the storage is another's, or is not there."""
+    """Checks the claim before the first use by a process. Raises Refused if the storage belongs to another repository,
+    or is not there."""
     try:
         found = storage_file.decode(await store.get(storage_file.PATH), store.url)
     except NotFound:
@@ -115,7 +115,7 @@ async def check_claim(store: Store, lake: str, repository: Repository) -> None:
 
 
 def open_new(place: Callable[[], StoreLocation], clock: Clock, ids: Ids) -> Store:
-    """The store of a new repository. A folder is made if it is not there. Raises Refused, which names it."""
+    """Opens the store of a new repository. A missing folder is made. Raises Refused, which names it."""
     found = place()
     if found.url.startswith("file://"):
         from pathlib import Path

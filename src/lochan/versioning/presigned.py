@@ -1,5 +1,5 @@
-"""URLs that somebody without keys of the store reads one object by, or puts the bytes of one to. On stores that cannot
-sign, such as a local disk, there are none: a server then has them come by itself."""
+"""URLs with which somebody without keys of the store can read one object or put its bytes. Stores that cannot sign,
+such as a local disk, have no such URLs: there the bytes go through a server."""
 
 from collections.abc import AsyncIterable
 
@@ -10,11 +10,11 @@ from lochan.versioning.bodies import tokens
 from lochan.versioning.open_repository import OpenRepository
 
 EXPIRES_S = 900.0
-EXPIRES_S_MAX = 7 * 24 * 3600.0  # what S3 allows
+EXPIRES_S_MAX = 7 * 24 * 3600.0  # the limit of S3
 
 
 async def url_to_read(repository: OpenRepository, entry: Entry, expires_s: float) -> str:
-    """Empty: the store cannot sign, or the object has no file to itself there."""
+    """Returns a URL, or an empty text if the store cannot sign, or if the object shares its file with others."""
     signing = capability(repository.store, SignedUrls)
     if signing is None:
         return ""
@@ -28,7 +28,7 @@ async def url_to_read(repository: OpenRepository, entry: Entry, expires_s: float
 
 
 async def url_to_write(repository: OpenRepository, address: str, expires_s: float) -> str:
-    """Empty: the store cannot sign."""
+    """Returns a URL, or an empty text if the store cannot sign."""
     signing = capability(repository.store, SignedUrls)
     return "" if signing is None else await signing.signed_url("PUT", address, expires_s)
 
@@ -46,7 +46,8 @@ async def put_at(
 
 
 async def _put_once(repository: OpenRepository, path: str, address: str, body: AsyncIterable[bytes]) -> int:
-    """What is there may have been linked meanwhile, so it is never replaced."""
+    """Puts the bytes if the address is free. Bytes that exist may have been linked meanwhile, so they are never
+    replaced."""
     once = capability(repository.store, StreamIfAbsent)
     if once is not None:
         other = f"{address}~{repository.ids.ksuid(repository.clock.wall())}"

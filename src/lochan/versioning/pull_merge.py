@@ -1,6 +1,5 @@
-"""How a pull request ends: it is merged, squashed, or its target goes on to the commits of its source. And how its
-conflicts are resolved: by a merge of the target into the source, so that what was decided is a commit that can be
-reviewed."""
+"""Ends a pull request: it is merged or squashed, or its target moves to the commits of its source. It also resolves
+conflicts, by a merge of the target into the source, so that the decisions are a commit that can be reviewed."""
 
 from collections.abc import Mapping
 from shlex import quote
@@ -37,7 +36,7 @@ from lochan.versioning.state.refs import Refs
 MERGE, SQUASH, FAST = "merge", "squash", "fast"
 WAYS: Final = (MERGE, SQUASH, FAST)
 OURS, THEIRS = "ours", "theirs"  # the target's version of a path, and the source's
-# The target is merged into the source here, so that what is theirs is the destination's.
+# The target is merged into the source here, so the source's version is that of the destination.
 _TAKES: Final = {OURS: SOURCE, THEIRS: DEST, "base": BASE, "bytes": DEST}
 TAKES: Final = tuple(_TAKES)
 
@@ -52,7 +51,8 @@ async def merge_pull(
     leave_staged: bool = False,
     actor: Actor,
 ) -> str:
-    """Returns the new head of the target. Raises RulesUnmet with every reason, PathConflicts, NothingToDo, Dirty."""
+    """Merges a pull request. Returns the new head of the target. Raises RulesUnmet with every reason, PathConflicts,
+    NothingToDo, Dirty."""
     if way not in WAYS:
         raise Invalid(f"{way!r} is no way to merge", hint=f"choose from {', '.join(WAYS)}")
     refs, _ = await repository.refs()
@@ -61,7 +61,7 @@ async def merge_pull(
     try:
         return await _merge(repository, found, way, message, pull, leave_staged, actor)
     except NothingToDo:
-        repository.folded().pulls.need_open(found.id)  # somebody else has merged it meanwhile
+        repository.folded().pulls.need_open(found.id)  # it raises if the request was merged meanwhile
         raise
 
 
@@ -94,7 +94,7 @@ async def _merge(
 
 
 async def check_rules(refs: Refs, found: PullState, way: str, pull: PullMerge, actor: Actor) -> None:
-    """Before trees are read; the fold decides. Raises RulesUnmet."""
+    """Checks the rules before trees are read; the fold decides. Raises RulesUnmet."""
     inactive = await pull.inactive()
     of_rules = refs.guard.of(found.target).unmet(actor.user, lambda: way != MERGE)
     reasons = [*unmet(refs, found, inactive), *of_rules]
@@ -159,7 +159,8 @@ def _take(path: str, how: str) -> str:
 async def _check_decided(
     repository: OpenRepository, on: MoveBase, theirs: ResolvedRef, pull: PullState, takes: Mapping[str, str]
 ) -> None:
-    """A merge decides by the beginnings of paths: it must not decide one that nobody was asked about."""
+    """Checks that exactly the conflicts were decided. A merge decides by the beginnings of paths, and must not decide a
+    path that nobody was asked about."""
     conflicts: set[str] = set()
     try:
         await join_source(repository, on, theirs, pull.target, Strategy())

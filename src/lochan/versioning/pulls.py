@@ -1,4 +1,4 @@
-"""Pull requests: opened, changed, reviewed, talked about, checked and listed. `pull_merge.py` beside it merges them."""
+"""Pull requests: opens, changes, reviews, checks and lists them, with their comments. `pull_merge.py` merges them."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
@@ -47,7 +47,7 @@ class PullFilter(NamedTuple):
     author: str = ""
     source: str = ""
     target: str = ""
-    after: str = ""  # only what was opened before this one
+    after: str = ""  # only requests that were opened before this one
 
     def fits(self, pull: PullState) -> bool:
         wanted = {EVERY_STATUS: STATUSES, ENDED: STATUSES[1:]}.get(self.status, (self.status,))
@@ -61,7 +61,8 @@ class PullFilter(NamedTuple):
 
 
 async def find_pulls(repository: OpenRepository, filter: PullFilter) -> list[PullState]:
-    """The newest first. Raises Invalid for a status or an id that is none."""
+    """Returns the pull requests that fit the filter, the newest first. Raises Invalid for a status or an id that does
+    not exist."""
     known = (*STATUSES, EVERY_STATUS, ENDED)
     if filter.status not in known:
         raise Invalid(f"{filter.status!r} is no status of a pull request", hint=f"choose from {', '.join(known)}")
@@ -82,7 +83,7 @@ async def open_pull(
     *,
     actor: Actor,
 ) -> str:
-    """Returns its id."""
+    """Opens a pull request, and returns its id."""
     event = PullOpened(source, target, title, text, tuple(dict.fromkeys(reviewers)), _mark(repository))
     judged = await _judge(repository, actor, OPEN_PULL, source, target)
     made = str(await repository.submit(actor, event))
@@ -124,7 +125,8 @@ async def reopen_pull(repository: OpenRepository, id: str, *, actor: Actor) -> N
 async def review_pull(
     repository: OpenRepository, id: str, verdict: str, text: str, commit: str, *, served: bool, actor: Actor
 ) -> None:
-    """`commit`: what the reviewer looked at; empty: the head of the source, whatever it is when the review lands."""
+    """Reviews a pull request. `commit` is what the reviewer looked at; if it is empty, it is the head of the source
+    when the review lands."""
     if not served:
         raise unserved_error()
     mark = _mark(repository)
@@ -156,7 +158,7 @@ async def comment_pull(
     *,
     actor: Actor,
 ) -> str:
-    """Returns the comment's id."""
+    """Adds a comment, and returns its id."""
     event = PullCommented(id, _mark(repository), text, path, conflict, thread)
     return str(await repository.submit(actor, event))
 
@@ -183,7 +185,7 @@ async def report_check(
     *,
     actor: Actor,
 ) -> str:
-    """The one way in which the outcome of a check of a commit is written down, whoever has made it. It counts for
+    """Records the outcome of a check of a commit, whoever has made it. It is the only way to record one. It counts for
     requests into the target. Returns the commit."""
     return str(await repository.submit(actor, CheckReported(commit, name, status, text, link, target)))
 
@@ -197,8 +199,8 @@ async def _judge_known(repository: OpenRepository, actor: Actor, verb: str, id: 
 
 
 async def _judge(repository: OpenRepository, actor: Actor, verb: str, source: str, target: str, id: str = "") -> Judged:
-    """By the hooks of the repository. A request whose branches are not both there is refused by its event, or has
-    nothing to be judged. Raises HookRefused."""
+    """Asks the hooks of the repository. A request whose branches do not both exist is refused by its event, or needs no
+    judgement. Raises HookRefused."""
     if repository.gate is None:
         return UNJUDGED
     refs, _ = await repository.refs()

@@ -33,7 +33,7 @@ KINDS = (FILES, POOL)
 
 
 class Repository(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A repository of the lake. Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     name: str
@@ -43,26 +43,26 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     created_by: str
     metadata: dict[str, str]
     pool: PoolSettings | None = None
-    storage: str = ""  # the URL of a storage of its own; empty: its files lie in the lake
-    credentials: str = ""  # what opens that, by its name in the configuration
+    storage: str = ""  # the URL of a storage of its own; empty if its files lie in the lake
+    credentials: str = ""  # the name of its credentials in the configuration
 
 
 class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A deleted repository. Stored in checkpoints: fields may only be added at the end."""
 
-    repository: Repository  # as it was; without a name: it never had one
-    closed: int  # the record of its own journal that closed it; 0: that is not closed yet
-    deleted: int  # microseconds since 1970, by the clock of whoever deleted it
+    repository: Repository  # its last state; it has no name if it never had one
+    closed: int  # the record of its own journal that closed it; 0 if it is not closed yet
+    deleted: int  # microseconds since 1970, by the clock of the process that deleted it
     deleted_by: str
     undo_days: float
-    list: str = ""  # of its files, once it has expired; from then on it cannot be restored
+    list: str = ""  # the list of its files, once it has expired; from then on it cannot be restored
 
     @property
     def id(self) -> str:
         return self.repository.id
 
     def check_kept(self) -> None:
-        """Raises Gone."""
+        """Raises Gone if the repository has expired."""
         if self.list:
             raise Gone(
                 f"repository {self.repository.name or self.id!r} was deleted too long ago, and has expired",
@@ -71,7 +71,7 @@ class DeletedRepository(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DumpedRepositories(msgspec.Struct, frozen=True):
-    """Stored in checkpoints: fields may only be added."""
+    """The state in a checkpoint. Stored in checkpoints: fields may only be added."""
 
     live: list[Repository]
     deleted: list[DeletedRepository] = []
@@ -101,7 +101,7 @@ class Repositories(FoldTables, StatePart):
         self._name_of: FoldTable[str, str] = FoldTable()
         self._deleted: FoldTable[str, DeletedRepository] = FoldTable()
         self._restored: FoldTable[str, int] = FoldTable()  # by id, the closing of its own journal that was undone
-        self._erased: FoldTable[str, str] = FoldTable()  # by id, its name; kept for ever, so that no id comes back
+        self._erased: FoldTable[str, str] = FoldTable()  # by id, its name; kept for ever, so that no id is used again
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def find(self, name: str) -> Repository | None:
@@ -125,8 +125,8 @@ class Repositories(FoldTables, StatePart):
         return sorted((each for _, each in self._deleted.items()), key=lambda each: (-each.deleted, each.id))
 
     def find_deleted(self, name: str) -> DeletedRepository:
-        """The last one of that name that can be restored, else the last one, or the one with that id. Raises
-        NotFound."""
+        """Returns the last deleted repository of that name that can be restored, otherwise the last one, or the one
+        with that id. Raises NotFound."""
         found = self._deleted.get(name)
         named = sorted(
             (each for each in self.deleted() if each.repository.name == name), key=lambda each: bool(each.list)
@@ -141,7 +141,7 @@ class Repositories(FoldTables, StatePart):
         return self._deleted.get(id)
 
     def restored(self, id: str) -> int:
-        """The record of its own journal that closed it, which was undone; 0: it was never restored."""
+        """Returns the record of its own journal that closed it, and that was undone, or 0 if it was never restored."""
         return self._restored.get(id) or 0
 
     def erased_ids(self) -> list[str]:
@@ -152,7 +152,7 @@ class Repositories(FoldTables, StatePart):
         return id in self._name_of or id in self._deleted or id in self._erased
 
     def by_id(self, id: str) -> Repository | None:
-        """Also one that was deleted, while its files are there."""
+        """Returns a repository by its id, including a deleted one while its files exist."""
         name, deleted = self._name_of.get(id), self._deleted.get(id)
         if name is not None:
             return self._by_name.get(name)
@@ -237,7 +237,7 @@ class Repositories(FoldTables, StatePart):
     def _delete(self, event: RepositoryDeleted, at: EventPosition) -> str:
         before = self._deleted.get(event.id)
         if before is not None and before.closed == event.closed:
-            return event.id  # somebody else has completed the same deletion
+            return event.id  # another process has completed the same deletion
         if event.closed and event.closed <= self.restored(event.id):
             raise Conflict("this repository was restored meanwhile", hint="delete it again, if it is to go")
         repository = self.get(self._known(event.id))
@@ -247,7 +247,7 @@ class Repositories(FoldTables, StatePart):
         return event.id
 
     def _restore(self, event: RepositoryRestored) -> str:
-        if self._name_of.get(event.id) == event.name:  # it was closed, and its deletion never came this far
+        if self._name_of.get(event.id) == event.name:  # it was closed, and its deletion was interrupted here
             self._restored.put(event.id, max(event.closed, self.restored(event.id)))
             return event.id
         found = self._deleted.get(event.id)
@@ -294,7 +294,7 @@ class Repositories(FoldTables, StatePart):
         return found
 
     def check_free(self, name: str) -> None:
-        """Raises AlreadyExists."""
+        """Raises AlreadyExists if the name is taken."""
         if name in self._by_name:
             raise AlreadyExists(f"there is a repository {name!r} already", hint="take another name, or delete it")
 
@@ -312,7 +312,7 @@ class Repositories(FoldTables, StatePart):
 
     def load(self, dumped: msgspec.Raw) -> None:
         found = _decoder.decode(dumped)
-        if isinstance(found, list):  # from before deleted repositories were kept
+        if isinstance(found, list):  # checkpoints from before deleted repositories were kept
             found = DumpedRepositories(found)
         for repository in found.live:
             self._put(repository)
@@ -325,7 +325,7 @@ class Repositories(FoldTables, StatePart):
 
 
 def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
-    """Raises Invalid."""
+    """Checks the name of a repository. Raises Invalid."""
     if kind == POOL:
         check_pool_name(name)
     else:
@@ -333,7 +333,7 @@ def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
 
 
 def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str], *, dotted: bool = False) -> None:
-    """Raises Invalid, which names the value and says what would be right."""
+    """Checks the properties of a new repository. Raises Invalid, which names the value and says what would be right."""
     check_name(name, kind, dotted=dotted)
     if kind not in KINDS:
         raise Invalid(f"{kind!r} is not a kind of repository", hint=f"take one of {', '.join(KINDS)}")
@@ -342,7 +342,7 @@ def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, 
 
 
 def check_metadata(metadata: Mapping[str, str]) -> None:
-    """Raises Invalid."""
+    """Checks the metadata. Raises Invalid."""
     if any("\0" in text for pair in metadata.items() for text in pair):
         raise Invalid("metadata cannot hold a NUL character")
 

@@ -1,4 +1,4 @@
-"""Stashes: staged changes of a branch are put aside, and restored later, on the same branch or another one (S9)."""
+"""Stashes: staged changes of a branch are set aside, and restored later, on the same branch or another one (S9)."""
 
 from collections.abc import Sequence
 
@@ -21,14 +21,15 @@ _TRIES = 10
 
 @once(same)
 async def push(repository: OpenRepository, branch: str, message: str = "", *, actor: Actor) -> str:
-    """Takes everything that is staged when the event is appended. Returns the stash's id. Raises NothingToDo."""
+    """Moves everything that is staged when the event is appended to a stash. Returns the stash's id. Raises
+    NothingToDo."""
     id: str = await repository.submit(actor, Stashed(branch, message))
     fp("stash.pushed")
     return id
 
 
 async def _earlier_pop(repository: OpenRepository, before: CarriedOut) -> Stash:
-    """Only the id of a popped stash is kept."""
+    """Returns the stash with nothing but its id, because only that is kept of a popped stash."""
     return Stash(before.result, "", "", EMPTY, "", "", 0)
 
 
@@ -46,7 +47,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
         try:
             await repository.submit(actor, Popped(branch, one.id, found.head))
         except ConcurrentCommit:
-            continue  # the head has moved: look again
+            continue  # the head has moved, so the paths are checked again
         fp("stash.popped")
         repository.staged(branch)
         return one
@@ -55,7 +56,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
 
 @once(same)
 async def drop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> str:
-    """Its content is gone for good."""
+    """Drops a stash. Its content is gone for good."""
     dropped = ""
 
     def decide(refs: Refs) -> Sequence[Event]:

@@ -1,6 +1,5 @@
-"""Where the files of a lake's repositories lie: most of them in the lake, some in a storage of their own, which the
-lake's journal names. Each storage is opened once.
-"""
+"""Opens the storages of a lake's repositories: most of them lie in the lake, some in a storage of their own, which the
+lake's journal names. Each storage is opened once."""
 
 from __future__ import annotations
 
@@ -24,15 +23,16 @@ if TYPE_CHECKING:
     from lochan.store.open import StoreLocation
 
 Locate = Callable[[StorageName], "StoreLocation"]
-OpenJournal = Callable[[str, Store], Awaitable[Journal]]  # of a repository, in that store
-Create = Callable[..., Awaitable[Repository]]  # `catalog.create_repository`, with all but its journal, storage and id
+OpenJournal = Callable[[str, Store], Awaitable[Journal]]  # opens the journal of a repository in that store
+Create = Callable[..., Awaitable[Repository]]  # `catalog.create_repository`, without its journal, storage and id
 
 
 class Storages:
     def __init__(
         self, lake: Store, lake_id: str, journal: Journal, clock: Clock, ids: Ids, locate: Locate | None = None
     ) -> None:
-        """`journal` is the lake's own. Without `locate`, only folders of this machine can be reached."""
+        """Remembers what opens storages. `journal` is the lake's own. Without `locate`, only folders of this machine
+        can be reached."""
         self._lake = lake
         self._lake_id = lake_id
         self._journal = journal
@@ -47,26 +47,27 @@ class Storages:
         return RoutedStore(self._lake, self.own, self.routed)
 
     async def current_files(self) -> Store:
-        """`files`, as the lake is now: what was just opened may not have seen all of its journal."""
+        """Returns `files` as the lake is now: a lake that was just opened may not have seen all of its journal."""
         await self._journal.fresh()
         return self.files
 
     def of(self, repository: Repository) -> Store:
-        """Where its files are. Raises Refused, NotFound for credentials that nobody has configured here."""
+        """Returns the store of the repository's files. Raises Refused, and NotFound for credentials that are not
+        configured here."""
         return self._open(_name(repository)) or self._lake
 
     def own(self, id: str) -> Store | None:
-        """The storage of the repository with that id; None: it lies in the lake."""
+        """Returns the storage of the repository with that id, or None if it lies in the lake."""
         found = self._journal.tail.state.of(Repositories).by_id(id)
         return None if found is None else self._open(_name(found))
 
     def routed(self) -> list[str]:
-        """The ids of repositories that do not lie in the lake."""
+        """Returns the ids of repositories that do not lie in the lake."""
         return [each.id for each in self._outside()]
 
     def locations(self) -> dict[str, StoreLocation]:
-        """How another process opens each of them, by id. One that cannot be reached is left out: whoever reads it here
-        is told what is wrong."""
+        """Returns how another process opens each storage, by id. One that cannot be reached is left out: a reader of it
+        here gets the reason."""
         found = {}
         for each in self._outside():
             with suppress(LochanError):
@@ -84,8 +85,8 @@ class Storages:
         return StoreLocation(name.url)
 
     async def create(self, create: Create, open_journal: OpenJournal, storage: StorageName) -> Repository:
-        """A repository in a storage of its own, which is checked and claimed first, and given back if the repository
-        was certainly not made. Raises Refused, Invalid, AlreadyExists."""
+        """Creates a repository in a storage of its own. The storage is checked and claimed first, and released if the
+        repository was certainly not made. Raises Refused, Invalid, AlreadyExists."""
         from lochan.versioning import own_storage
 
         own_storage.check_place(storage.url, self._lake.url, self._outside())
@@ -95,15 +96,15 @@ class Storages:
         await own_storage.claim(store, self._lake_id, id, self._clock, self._ids)
         try:
             made = await create(lambda id: open_journal(id, store), storage=storage, id=id)
-        except (AlreadyExists, Invalid, Refused):  # which say for certain that it was not made
+        except (AlreadyExists, Invalid, Refused):  # these errors mean for certain that it was not made
             await own_storage.release(store, self._lake_id, id)
             raise
-        if made.id != id:  # the same request, sent twice at once
+        if made.id != id:  # the same request was sent twice at once
             await own_storage.release(store, self._lake_id, id)
         return made
 
     async def take_in(self, *, actor: Actor) -> None:
-        """After a restore, which has put all files into the lake: repositories lie there from now on."""
+        """Records after a restore, which has put all files into the lake, that repositories lie there from now on."""
         for each in (await self._journal.fresh()).of(Repositories).with_storage():
             await self._journal.submit(AppendRequest(actor, partial(_moved, each.id)))
 

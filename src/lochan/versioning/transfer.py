@@ -1,7 +1,6 @@
-"""Copying from one repository to another. The bytes are copied, because two repositories never share an address.
+"""Copies objects from one repository to another. The bytes are copied, because two repositories never share an address.
 
-Each has its own garbage collection, which sees only its own references; a shared address would die with its home.
-"""
+Each has its own garbage collection, which sees only its own references; a shared address would die with its home."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -28,11 +27,11 @@ from lochan.versioning.workspaces.write import workspace_id
 
 T = TypeVar("T")
 
-_WIDTH = 8  # objects at a time
+_WIDTH = 8  # objects that are copied at the same time
 _BATCH = 500  # objects that are staged together, as in an upload
 _BATCH_BYTES = 1 << 30
 
-Advance = Callable[[int], None]  # called with the size of each piece
+Advance = Callable[[int], None]  # gets the size of each piece
 
 
 def silent(size_bytes: int) -> None:
@@ -53,8 +52,9 @@ async def transfer(
     check_source: Check | None = None,
     advance: Advance = silent,
 ) -> Entry:
-    """`check` may refuse what stands at the target, before bytes are moved and at the very moment of the copy;
-    `check_source` may refuse the source. Raises NotFound, Gone for bytes that have vanished."""
+    """Copies an object to another repository. `check` may refuse because of the object at the target, before bytes are
+    moved and at the very moment of the copy; `check_source` may refuse because of the source. Raises NotFound, Gone for
+    bytes that have vanished."""
     check_key(to)
     try:
         await check_first(target, actor)
@@ -82,8 +82,9 @@ async def transfer_folder(
     actor: Actor,
     advance: Advance = silent,
 ) -> CopyResult:
-    """Copies every object under the prefix, as of one moment, in batches. If it is interrupted, the first batches are
-    there. The last batch enters the idempotency key: a request that is repeated before that copies everything again."""
+    """Copies every object under the prefix, as of one moment, in batches. If it is interrupted, the first batches have
+    landed. The last batch enters the idempotency key: a request that is repeated before that copies everything
+    again."""
     try:
         await check_first(target, actor)
         return await _transfer_folder(source, source_ref, prefix, target, branch, to, actor, advance)
@@ -126,7 +127,7 @@ async def _write_bodies(
         check_key(to)
     refs, mint = await target.refs()
     if not await workspace_id(target, branch):
-        refs.branch(branch)  # before the bytes are sent
+        refs.branch(branch)  # fails before the bytes are sent if there is no such branch
     return await copy_bodies(source, target, mint, pairs, options, advance)
 
 
@@ -143,7 +144,7 @@ async def copy_bodies(
     waiting = iter(pairs)
 
     async def worker() -> None:
-        for entry, to in waiting:  # shared: each takes the next that nobody has
+        for entry, to in waiting:  # the iterator is shared, and each worker takes the next object
             await _write(source, batch, with_options(entry, options), to, advance)
 
     tasks = [asyncio.ensure_future(worker()) for _ in range(min(_WIDTH, len(pairs)))]
@@ -158,8 +159,8 @@ async def copy_bodies(
 
 
 def with_new_blocks(entry: Entry, written: Entry) -> Entry:
-    """The object with its new blocks. The bytes are the same, and so are its ETag, checksums and parts. A file outside
-    the lake is the exception: only what its store reported was known."""
+    """Returns the object with its new blocks. The bytes are the same, and so are its ETag, checksums and parts. A file
+    outside the lake is the exception: only what its store reported was known."""
     if not all(block.sha256 for block in entry.blocks):
         return replace(written, content_type=entry.content_type, headers=entry.headers, metadata=entry.metadata)
     checksums = {name: value for name, value in entry.checksums.items() if name != STORE_ETAG}
@@ -194,7 +195,7 @@ async def _batches(found: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[list[E
 
 
 async def with_last(batches: AsyncIterator[T]) -> AsyncIterator[tuple[T, bool]]:
-    """Each batch, and whether it is the last."""
+    """Yields each batch, and whether it is the last."""
     held: list[T] = []
     async for batch in batches:
         if held:

@@ -1,10 +1,9 @@
-"""Some of the changes staged on a branch are dropped; the others stay.
+"""Drops some of the changes staged on a branch. The others stay.
 
-One record drops all that is staged and stages the rest again, so nobody sees anything in between, and a commit that was
-under way finds its seal gone and starts over (S1), as with any reset. What is written meanwhile to other paths is kept:
-the record is decided on the very state that it is added to. If the layers that were read are not there any more, it is
-all read anew.
-"""
+One record drops all that is staged and stages the rest again, so no reader sees a state in between, and a commit that
+was under way finds its seal gone and starts over (S1), as with any reset. Changes that are written meanwhile to other
+paths are kept: the record is decided on the very state that it is added to. If the layers that were read no longer
+exist, all of it is read again."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,14 +32,14 @@ Selects = Callable[[str], bool]
 
 
 class _LayersGone(Conflict):
-    """Somebody has committed, reset or compacted what was read."""
+    """The changes that were read have been committed, reset or compacted."""
 
 
 @once(nothing)
 async def unstage(
     repository: OpenRepository, branch: str, paths: Sequence[str], prefix: str | None, *, actor: Actor
 ) -> None:
-    """Drops what is staged at these paths, and at those that begin with the prefix. Raises NothingToDo."""
+    """Drops the changes staged at these paths, and at those that begin with the prefix. Raises NothingToDo."""
     for path in paths:
         check_key(path)
     for _ in range(_TRIES):
@@ -90,7 +89,7 @@ def _select(paths: pa.ChunkedArray, names: frozenset[str], prefix: str | None) -
 
 
 def _later(found: BranchState, refs: Refs) -> list[Change]:
-    """What was staged since, by path, the last one of each. Raises _LayersGone."""
+    """Returns the changes that were staged since, the last one for each path. Raises _LayersGone."""
     now = refs.branch(found.name)
     if (now.incarnation, now.head) != (found.incarnation, found.head) or not _lies_below(found.layers, now.layers):
         raise _LayersGone("the staged changes have moved")
@@ -101,7 +100,7 @@ def _later(found: BranchState, refs: Refs) -> list[Change]:
 
 
 def _lies_below(older: Layers, now: Layers) -> bool:
-    """Whether every layer is still there; changes may have come to the newest one, and above it."""
+    """Returns whether every layer still exists. Changes may have been added to the newest one, and above it."""
     one, other = older.layers, now.layers
     return len(one) <= len(other) and all(_same(*pair) for pair in zip(one, other, strict=False))
 
@@ -113,7 +112,8 @@ def _same(older: Layer, now: Layer) -> bool:
 
 
 def _staged_event(branch: str, changes: list[Change], selects: Selects, read_at: int) -> Staged | None:
-    """Their files have been live ever since, so they are as good as read from the earlier state."""
+    """Returns the event that stages the other changes again. Their files have been live ever since, so they are as good
+    as read from the earlier state."""
     kept = [each for each in changes if not selects(each.path)]
     puts = tuple(each for each in kept if isinstance(each, Entry))
     deletes = tuple(each.path for each in kept if isinstance(each, Tombstone))

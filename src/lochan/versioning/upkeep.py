@@ -1,8 +1,7 @@
 """Upkeep of a branch's staging, in the background: compaction, and the covering tree over many tombstones (S2, S3).
 
-Neither blocks writers. The event is valid only while every input is still there. If a commit or a reset was quicker,
-the files just written are litter, and nothing else has happened.
-"""
+Neither blocks writers. The event is valid only while every input still exists. If a commit or a reset was quicker, the
+new files are garbage, and nothing else has happened."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import BranchState
 
 if TYPE_CHECKING:
-    import asyncio  # a command that only reads does without the event loop
+    import asyncio  # a command that only reads does not import the event loop
 
 SELF = Actor("lochan", "upkeep", "")
 
 
 async def compact(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """One step. False: there is nothing to do, or somebody was quicker."""
+    """Does one step of compaction. Returns False if there is nothing to do, or if another process was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     chosen = compaction.plan(found.layers, limits) if found else None
@@ -46,7 +45,8 @@ async def compact(repository: OpenRepository, branch: str, limits: CompactionLim
 
 
 async def cover(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
-    """Makes the tree over the lowest runs, if readers need one. False: it exists, or somebody was quicker."""
+    """Makes the tree over the lowest runs, if readers need one. Returns False if it exists, or if another process was
+    quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
     if found is None:
@@ -81,10 +81,11 @@ class StagingUpkeep:
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
-        """Cheap: looks at counters in the state that this process has folded."""
+        """Notes that the branch was written to. This is cheap: it reads counters in the state that this process has
+        folded."""
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or found is self._looked_at:  # many writes arrive together, and one look is enough
+        if found is None or found is self._looked_at:  # many writes arrive together, and one test is enough
             return
         self._looked_at = found
         if not self._has_work(found.layers, refs.commit(found.head).tree_file):

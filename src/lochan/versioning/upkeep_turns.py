@@ -1,9 +1,8 @@
-"""Which tasks of upkeep were begun, and when: a part of the state of the lake's journal.
+"""The tasks of upkeep that were begun, with their times: a part of the state of the lake's journal.
 
-Several servers look after one lake. Each of them finds out by its own clock that a task is due, and says so in the
+Several servers look after one lake. Each of them finds out by its own clock that a task is due, and records it in the
 journal before it begins, where the others see it. This only saves work: a task that two of them do at once does no
-harm, and a task whose server dies is due again after its time.
-"""
+harm, and a task whose server dies is due again after its time."""
 
 from typing import ClassVar
 
@@ -18,15 +17,15 @@ from lochan.journal.journal import Journal
 from lochan.journal.state import EventPosition, State, StatePart
 from lochan.journal.table import FoldTable, FoldTables
 
-SKEW_US = 300_000_000  # a turn from further in the future was noted by a clock that is wrong, and counts for nothing
+SKEW_US = 300_000_000  # a turn from further in the future was recorded by a wrong clock, and does not count
 
 
 class UpkeepTurn(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A task that was begun. Stored in checkpoints: fields may only be added at the end."""
 
     task: str
-    number: int  # of the record
-    time: int  # microseconds since 1970, by the clock of who began it
+    number: int  # the number of the record
+    time: int  # microseconds since 1970, by the clock of the process that began it
     user: str
 
 
@@ -38,7 +37,7 @@ class UpkeepTurns(FoldTables, StatePart):
         self._turns: FoldTable[str, UpkeepTurn] = FoldTable()
 
     def find(self, task: str) -> UpkeepTurn | None:
-        """The last one."""
+        """Returns the last turn of the task, or None."""
         return self._turns.get(task)
 
     def apply(self, event: UpkeepStarted, at: EventPosition) -> int:
@@ -58,7 +57,8 @@ async def last_turn(journal: Journal, task: str, now: int) -> UpkeepTurn | None:
 
 
 async def take_turn(journal: Journal, task: str, before: int | None, now: int, *, actor: Actor) -> bool:
-    """Notes that the task begins. False: somebody has begun it after `before`. Without that, it begins in any case."""
+    """Records that the task begins. Returns False if it was begun after `before`. Without `before`, it begins in any
+    case."""
 
     def decide(state: State) -> list[UpkeepStarted]:
         turn = _believable(state.of(UpkeepTurns).find(task), now)

@@ -25,14 +25,14 @@ from lochan.versioning.state.uploads import OpenUpload, UploadPart
 from lochan.versioning.workspaces.write import check_hidden
 
 PARTS_MAX = 10_000
-PART_BYTES_MIN = 5 << 20  # of every part but the last
+PART_BYTES_MIN = 5 << 20  # the minimum for every part but the last
 OBJECT_BYTES_MAX = 5 << 40
 
 _NONE: Mapping[str, str] = {}
 
 
 class PartRequest(NamedTuple):
-    """A part as the request that completes the upload names it."""
+    """A part in the request that completes the upload."""
 
     number: int
     etag: str
@@ -74,7 +74,8 @@ async def put_part(
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
     whole: Callable[[bytes], None] | None = None,
 ) -> UploadPart:
-    """`verify` gets the computed checksums and `whole` the SHA-256, before the part is recorded. Both may raise."""
+    """Puts a part. `verify` gets the computed checksums and `whole` the SHA-256, before the part is recorded. Both may
+    raise."""
     _check_number(number)
     refs, mint = await repository.refs()
     path = refs.uploads.get(upload).opened.path
@@ -98,8 +99,8 @@ async def copy_part(
     actor: Actor,
     checksums: Mapping[str, str] = _NONE,
 ) -> UploadPart:
-    """A span of an object of the same repository, by reference. `etag` and `checksums` are those of the span; `read_at`
-    is the number of the state in which the object was found (G4)."""
+    """Puts a span of an object of the same repository as a part, by reference. `etag` and `checksums` are those of the
+    span; `read_at` is the number of the state in which the object was found (G4)."""
     _check_number(number)
     blocks = slice_blocks(source.blocks, start, stop)
     event = PartPut(upload, number, blocks, stop - start, etag, dict(checksums), read_at=read_at)
@@ -119,7 +120,7 @@ async def complete(
 ) -> Entry:
     """Makes the object visible, with the type and the metadata that the upload was opened with, unless others are
     given. A repeated request gets the same answer, whatever happened to the object since. Raises NotFound, BadPart,
-    BadPartOrder, PartTooSmall, and whatever `check` raises, given the object that is there."""
+    BadPartOrder, PartTooSmall, and whatever `check` raises, which gets the object that is there."""
     refs, read_at = await repository.refs()
     upload = refs.uploads.find(id)
     if upload is None:
@@ -161,7 +162,7 @@ async def _into_workspace(
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
-    """The entry hides a file at the same path."""
+    """Completes the upload in its workspace. The entry hides a file at the same path."""
     workspace = upload.opened.workspace
     found = repository.folded().workspaces.get(workspace)
     files = await repository.shown_folder(found).stamps([entry.path])
@@ -187,7 +188,7 @@ async def uploads(repository: OpenRepository) -> list[OpenUpload]:
 
 
 def multipart_etag(etags: Sequence[str]) -> str:
-    """S3's: the MD5 of the parts' MD5s, and how many there were."""
+    """Returns S3's ETag of an upload: the MD5 of the parts' MD5s, and their number."""
     digests = b"".join(bytes.fromhex(etag) for etag in etags)
     return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(etags)}"
 
@@ -195,7 +196,7 @@ def multipart_etag(etags: Sequence[str]) -> str:
 async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> UploadPart:
     await repository.submit(actor, event)
     put = repository.folded().uploads.part(event.upload, event.number)
-    if put is None:  # completed or aborted by another, in the instant since
+    if put is None:  # another request has completed or aborted it since
         raise NotFound(f"no upload {event.upload!r} is open", hint="it was completed or aborted meanwhile")
     return put
 
@@ -203,7 +204,8 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Uplo
 async def _earlier_completion(
     repository: OpenRepository, id: str, requested: Sequence[PartRequest], actor: Actor
 ) -> Entry:
-    """The journal knows by the key whether this request was carried out. Raises NotFound if it was not."""
+    """Returns the entry of an earlier completion. The journal knows by the key whether this request was carried out.
+    Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
         refs.uploads.get(id)
@@ -273,8 +275,8 @@ def _check_number(number: int) -> None:
 
 
 def slice_blocks(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
-    """Bytes start to stop, exclusive, as new blocks by reference. A block that is cut loses its SHA-256, which was that
-    of the whole block."""
+    """Returns the bytes from `start` to `stop`, exclusive, as new blocks by reference. A block that is cut loses its
+    SHA-256, which was that of the whole block."""
     size = sum(block.size for block in blocks)
     if not 0 <= start <= stop <= size:
         raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")

@@ -41,7 +41,7 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Uri(NamedTuple):
     repository: str
-    ref: str  # empty: the default branch
+    ref: str  # empty for the default branch
     path: str
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Uri(NamedTuple):
 
 
 def prefix_uri(text: str) -> Uri:
-    """A URI with or without a path. Raises Invalid."""
+    """Parses a URI with or without a path. Raises Invalid."""
     where, _, path = _plain(text).partition("/")
     repository, at, ref = where.partition("@")
     if not repository or (at and not ref):
@@ -69,7 +69,7 @@ def prefix_uri(text: str) -> Uri:
 
 
 def _plain(text: str) -> str:
-    """The URI without a scheme. With a scheme, the ref may also follow a slash."""
+    """Returns the URI without a scheme. With a scheme, the ref may also follow a slash."""
     scheme, found, rest = text.partition("://")
     if not found or scheme not in SCHEMES:
         return text
@@ -78,12 +78,13 @@ def _plain(text: str) -> str:
 
 
 def writable(uri: Uri) -> Uri:
-    """For a place where objects can be written: a branch or a workspace. Raises Invalid."""
+    """Checks that objects can be written there: the ref is a branch or a workspace. Raises Invalid."""
     return uri if uri.ref and parse_ref(uri.ref).workspace else on_branch(uri)
 
 
 def on_branch(uri: Uri) -> Uri:
-    """Raises Invalid if the ref is more than a name. Does not check that the branch exists."""
+    """Checks that the ref is no more than a name, and returns the URI. Does not check that the branch exists. Raises
+    Invalid."""
     if uri.ref and parse_ref(uri.ref).name != uri.ref:
         raise Invalid(f"{uri.ref!r} is not a branch, and only branches can be changed", hint="such as demo@main")
     return uri
@@ -93,15 +94,15 @@ def on_branch(uri: Uri) -> Uri:
 class Expression:
     name: str
     time: int | None = None  # microseconds since 1970
-    ago: int | None = None  # or microseconds before now
+    ago: int | None = None  # the alternative: microseconds before now
     steps: tuple[tuple[str, int], ...] = ()  # ("~", 2), ("^", 1) …
-    only: str = ""  # "@": committed only, "$": staged only, "": up to the caller
-    workspace: str = ""  # the id
+    only: str = ""  # "@" for committed only, "$" for staged only, "" if the caller decides
+    workspace: str = ""  # the id of the workspace
 
 
 @lru_cache(maxsize=4096)
 def parse_ref(text: str) -> Expression:
-    """Raises Invalid, which says what was expected where."""
+    """Parses a ref expression. Raises Invalid, which says what was expected and where."""
     name = _NAME.match(text)
     if name is None:
         raise Invalid(f"{text!r} is not a ref", hint="give a branch, a tag or a commit, such as main, v1 or main~2")
@@ -142,13 +143,14 @@ def _workspace(rest: str, text: str) -> str:
 
 
 def parse_time(text: str, now: int) -> int:
-    """`2026-11-01T10:00Z`, `2 hours ago`, `yesterday` or `now`, in microseconds since 1970. Raises Invalid."""
+    """Parses a time such as `2026-11-01T10:00Z`, `2 hours ago`, `yesterday` or `now`, and returns it in microseconds
+    since 1970. Raises Invalid."""
     ago = _ago(text.strip())
     return _moment(text.strip(), text) if ago is None else now - ago
 
 
 def _ago(text: str) -> int | None:
-    """Microseconds before now. None: this is no relative time."""
+    """Returns the microseconds before now, or None for a text that is no relative time."""
     if text in ("now", "yesterday"):
         return 0 if text == "now" else 1_000_000 * _SECONDS["day"]
     match = _AGO.fullmatch(text)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 class Sessions(NamedTuple):
     main: DuckSession
-    spare: DuckSession  # for rows that are kept as text
+    spare: DuckSession  # a session for rows that are kept as text
 
     async def apart(self, work: Callable[[], T]) -> T:
         """Runs work on a thread. Cancelling the caller cancels both sessions."""

@@ -39,7 +39,7 @@ class DeleteTest(NamedTuple):
 class DeleteCommit(NamedTuple):
     head: str
     rows: int
-    objects: int  # that were dropped or rewritten
+    objects: int  # objects that were dropped or rewritten
 
 
 async def _earlier_deletion(repository: OpenRepository, before: CarriedOut) -> DeleteCommit:
@@ -91,7 +91,7 @@ async def rows_deleted(
         hit = [index for index in indices if counts[index]]
         if not hit:
             raise NothingToDo("no row matches", hint="nothing was changed")
-        await place_objects(files, snapshot, hit, engines.main.folder)  # checks them again before they are rewritten
+        await place_objects(files, snapshot, hit, engines.main.folder)  # it checks them again before they are rewritten
         size = int(snapshot.sizes[hit].sum())
         rewriting = ObjectRewriter(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():

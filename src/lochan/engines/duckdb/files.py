@@ -25,7 +25,7 @@ from lochan.store.threads import for_tables
 from lochan.store.verified_files import Stamp, VerifiedFiles, stamp_of
 
 _INLINE_BYTES_MAX = 16 << 20  # hashing them takes 50 ms, as long as importing asyncio
-_LOT_BYTES = 16 << 20  # of small files that a thread checks at once
+_LOT_BYTES = 16 << 20  # bytes of small files that a thread checks at once
 
 _threads = for_tables()
 

@@ -29,21 +29,21 @@ _ALWAYS = {
     "checkpoint_threshold": "1TB",  # nothing outlives the session: a checkpoint would be wasted work
     # It confuses members of a struct if files have different members: an internal error of 2.0.0.
     "disabled_optimizers": "partial_aggregate_pushdown",
-    "enable_external_file_cache": "false",  # the kernel has one
+    "enable_external_file_cache": "false",  # the kernel has a cache of its own
     "python_enable_replacements": "false",  # tables are those that were registered, never Python variables
 }
 _TIME_ZONE = "SET GLOBAL TimeZone = 'UTC'"
-_WITHOUT_THREADS = {"threads": "1", "async_threads": "0"}  # the one thread is the caller's
+_WITHOUT_THREADS = {"threads": "1", "async_threads": "0"}  # the caller's own thread does the work
 _spare: DuckDBPyConnection | None = None
 _left: list[DuckDBPyConnection] = []
 
 
 class InstanceOptions(NamedTuple):
     limits: Limits
-    folders: tuple[str, ...] | None  # only files in these can be opened; None: any
+    folders: tuple[str, ...] | None  # only files in these can be opened; None allows all files
     temp: str | None = None
     ordered: bool = True
-    alone: bool = False  # the caller's own thread does all the work, and none is started
+    alone: bool = False  # whether the caller's own thread does all the work, and none is started
 
     @property
     def alike(self) -> tuple[object, ...]:
@@ -56,7 +56,7 @@ class Instance:
         import duckdb  # lazily: most users of this module need no instance
 
         self.alike = options.alike
-        self.folder = scratch.make_folder(options.temp)  # its own, removed with it
+        self.folder = scratch.make_folder(options.temp)  # a folder of its own, which is removed with it
         chosen = _settings(options, self.folder)
         try:
             spare = _take_spare()
@@ -139,7 +139,7 @@ def open_spare() -> None:
     if _spare is None:
         _spare = duckdb.connect(":memory:", config={**_ALWAYS, **_WITHOUT_THREADS})
         _spare.execute(_TIME_ZONE)
-        _spare.sql("SELECT 1").to_arrow_reader().read_all()  # sets up what the first query needs
+        _spare.sql("SELECT 1").to_arrow_reader().read_all()  # this sets up what the first query needs
 
 
 def close_spare() -> None:

@@ -13,10 +13,10 @@ MEMORY_BYTES = 1 << 30
 
 
 class Limits(NamedTuple):
-    memory_bytes: int = MEMORY_BYTES  # of rows in memory; the engine spills to the disk beyond it
+    memory_bytes: int = MEMORY_BYTES  # for rows in memory; beyond it the engine spills to the disk
     seconds: float | None = None  # from the first row to the last one
-    threads: int | None = None  # None: one for each processor
-    spill_bytes: int | None = None  # on the disk; None: nine tenths of the free space
+    threads: int | None = None  # None for one per processor
+    spill_bytes: int | None = None  # on the disk; None for nine tenths of the free space
 
 
 STANDARD = Limits()

@@ -48,12 +48,12 @@ from lochan.versioning.open_repository import OpenRepository
 # Names that no column of a layout can have.
 _SIDE, _KEY, _TIMES, _CLASH, _BY_THEIRS = '"#side"', '"#key"', '"#times"', '"#clash"', '"#by theirs"'
 _COUNTS = '"#base"', '"#ours"', '"#theirs"'
-_FIRST = 5  # conflicts in the error message
+_FIRST = 5  # conflicts that the error message shows
 
 
 class RowConflicts(PathsInTheWay):
     def __init__(self, settings: PoolSettings, keys: Sequence[Sequence[Any]], count: int) -> None:
-        """`keys` are the values of the first conflicts."""
+        """Describes conflicts. `keys` are the values of the first ones."""
         names = list(map(path_text, settings.primary_key))
         rows = [dict(zip(names, values, strict=True)) for values in keys]
         texts = [" ".join(f"{name}={row_text(value)}" for name, value in row.items()) for row in rows]
@@ -118,7 +118,7 @@ class _Merging:
         known = KnownShapes([key.path for key in self._settings.keys])
         known.by_id.update(modernized.numbers)
         known.columns.update((shape, id) for id, shape in modernized.numbers.items())
-        known.numbered(shapes)  # some have no rows
+        known.numbered(shapes)  # some shapes have no rows
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
@@ -172,7 +172,7 @@ class _Merging:
 
     # --- either way --------------------------------------------------------------------------------------------------
     def _merged(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:
-        """SQL of the merged rows. `value_of` parses the text of a key. Raises RowConflicts."""
+        """Returns SQL for the merged rows. `value_of` parses the text of a key. Raises RowConflicts."""
         listed = ", ".join(names)
         counts = ", ".join(f"count(*) FILTER ({_SIDE} = {number}) AS {name}" for number, name in enumerate(_COUNTS))
         self._session.execute(

@@ -131,7 +131,7 @@ class ObjectRewriter:
         known.by_id.update(self._modernized.numbers)
         laid_out = dict.fromkeys(self._shapes())
         known.columns.update((shape, id) for id, shape in self._modernized.numbers.items() if shape in laid_out)
-        known.numbered(laid_out)  # some have no rows
+        known.numbered(laid_out)  # some shapes have no rows
         return known
 
     def _relations(self, known: KnownShapes) -> list[StagedRelation]:

@@ -60,13 +60,13 @@ class WorkFolders:
 
 @dataclass
 class Run:
-    """`batches` can be iterated once."""
+    """A query that runs on DuckDB. `batches` can be iterated once."""
 
     session: DuckSession
     work: WorkFolders
     sql: str
     batches: Iterator[pa.RecordBatch]
-    missing: Sequence[DataObject] = field(default_factory=list)  # that are gone
+    missing: Sequence[DataObject] = field(default_factory=list)  # objects that are gone
 
     def cancel(self) -> None:
         """Cancels the run. May be called from any thread. Reading the rows then raises Cancelled."""

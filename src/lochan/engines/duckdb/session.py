@@ -48,8 +48,8 @@ class DuckSession:
         self.limits = limits
         self._instances = instances
         self._instance = Instance(options) if instances is None else instances.take(options)
-        self._spoilt = False  # something failed or was not finished
-        self.folder = self._instance.folder  # removed with the session
+        self._spoilt = False  # whether something failed or was not finished
+        self.folder = self._instance.folder  # it is removed with the session
         self.connection = self._instance.root.cursor()
         self._why: LochanError | None = None  # the reason of an interruption
         self._busy = False
@@ -141,9 +141,9 @@ class DuckSession:
         try:
             yield
             self._spoilt = spoilt
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow reports DuckDB's errors
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow reports DuckDB's errors as OSError
             raise self._explained(error) from error
-        except RuntimeError as error:  # how DuckDB reports a Ctrl-C that it handled itself
+        except RuntimeError as error:  # DuckDB reports a Ctrl-C that it handled itself in this way
             if str(error) != "Query interrupted":
                 raise
             raise KeyboardInterrupt from error
@@ -206,10 +206,10 @@ async def run_on_thread(work: Callable[[], T], *sessions: Stoppable) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        while not task.done():  # repeatedly: DuckDB ignores an interrupt just before a statement begins
+        while not task.done():  # repeatedly, because DuckDB ignores an interrupt just before a statement begins
             for session in sessions:
                 session.cancel()
-            with suppress(asyncio.CancelledError):  # again, because two time limits may end at once
+            with suppress(asyncio.CancelledError):  # again, because two time limits may end at the same time
                 await asyncio.wait([task], timeout=_AGAIN_S)
         task.exception()  # it was stopped on purpose, so its error does not matter
         raise

@@ -23,15 +23,15 @@ from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sources.knowledge import Knowledge
 
-_FIELDS_MAX = 3  # of a form: each doubles its shapes
+_FIELDS_MAX = 3  # fields of a form: each doubles its shapes
 
 
 class FormLayout(NamedTuple):
     """The new layout of the rows of a form."""
 
     layout: Layout
-    shapes: tuple[Object, ...]  # of the layout
-    fields: tuple[str, ...] = ()  # whose strings become times
+    shapes: tuple[Object, ...]  # the shapes of the layout
+    fields: tuple[str, ...] = ()  # the fields whose strings become times
 
 
 class TimeUpgrade:

@@ -1,8 +1,7 @@
-"""Turns the rows of a data object into lines: equal rows have the same text. Adds the key of each row.
+"""Converts the rows of a data object to lines: equal rows have the same text. Adds the key of each row.
 
 Rows of one shape are written together, column by column. Only JSON texts go through Python, each distinct text once
-(`one_line`). Both ways give the same text: names in order, no spaces, numbers as columns write them.
-"""
+(`one_line`). Both ways give the same text: names in order, no spaces, numbers as columns write them."""
 
 from __future__ import annotations
 
@@ -31,19 +30,19 @@ from lochan.pools.shape import TEXT_TIME, Array, Maybe, Object, Type, kind_of, s
 from lochan.query.output.texts import array_texts, float_texts, scalar_texts, time_texts
 
 _LEAST, _GREATEST = 1e-4, 1e9
-_EXACT = re.compile(r"[0-9][.eE]|[0-9]{18}")  # may be a number that needs exact parsing, or only part of a string
+_EXACT = re.compile(r"[0-9][.eE]|[0-9]{18}")  # it may be a number that needs exact parsing, or only a part of a string
 
 
 SCHEMA = pa.schema([pa.field("ident", pa.large_string()), pa.field("line", pa.large_string())])
 _TEXT = pa.large_string()
-_ROWS = 32_768  # that are converted at a time
+_ROWS = 32_768  # rows that are converted at a time
 
-Column = Callable[[str], pa.Array]  # by its physical name
+Column = Callable[[str], pa.Array]  # reads a column by its physical name
 
 
 def object_lines(file: File, facts: Facts, keys: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Batches of SCHEMA for all rows of a data object. `ident` is NULL if a row lacks one of the keys or has null in
-    it, and everywhere without keys."""
+    """Yields batches of SCHEMA for all rows of a data object. `ident` is NULL if a row lacks one of the keys or has
+    null in it, and everywhere without keys."""
     shapes, layout = facts.dictionary(), facts.layout()
     with pq.ParquetFile(file) as opened:
         for batch in opened.iter_batches(_ROWS):

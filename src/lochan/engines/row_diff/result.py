@@ -20,7 +20,7 @@ from lochan.errors import Invalid
 from lochan.pools.json_row import BadRow, read_value
 from lochan.query.output.arrow_forms import ArrowForms
 
-SAMPLE = 20  # rows, by default
+SAMPLE = 20  # the default number of rows
 SCHEMA = pa.schema(
     [
         pa.field("change", pa.string()),
@@ -69,7 +69,7 @@ class RowDiff(ArrowForms):
     sample: Sequence[RowChange]
     batches: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
-    frame: Any = None  # on Spark: all of it as a DataFrame
+    frame: Any = None  # on Spark: the whole result as a DataFrame
     read: ObjectsRead | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class RowDiff(ArrowForms):
 
     @property
     def changed(self) -> int:
-        """Rows with the same key and other values; 0 if whole rows are compared."""
+        """The number of rows with the same key and other values; 0 if whole rows are compared."""
         return self.counts.get(CHANGED, 0)
 
     @property
@@ -149,5 +149,5 @@ def _value(text: str | None) -> Any:
         return None
     try:
         return read_value(text)
-    except BadRow:  # NaN is in it, for which JSON has no word
+    except BadRow:  # a row has NaN in it, which JSON does not have
         return json.loads(text, parse_constant=lambda _: None)

@@ -22,21 +22,21 @@ LEFT, RIGHT = 0, 1
 
 
 class RowDiffRequest(NamedTuple):
-    """What is compared."""
+    """The request of a comparison."""
 
-    left: str  # a ref; "" is the default branch
+    left: str  # a ref; "" for the default branch
     right: str
-    path: str = ""  # of a repository: a file, or a folder
-    key: Sequence[str] | None = None  # fields; None: the pool's primary key, if it has one; empty: whole rows
-    three_dot: bool = False  # only what the right has changed since the merge base
+    path: str = ""  # in a repository: a file, or a folder
+    key: Sequence[str] | None = None  # fields; None for the pool's primary key, if it has one; empty for whole rows
+    three_dot: bool = False  # whether only changes of the right since the merge base are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
     repository: str
     refs: tuple[str, str]
-    is_pool: bool  # else the entries are files
-    entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]  # left, right
+    is_pool: bool  # otherwise the entries are files
+    entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]  # the entries on the left and on the right
     keys: tuple[Path, ...] = ()
 
     @property
@@ -91,7 +91,7 @@ async def sides_of(repository: OpenRepository, request: RowDiffRequest) -> Sides
 
 
 async def _place(repository: OpenRepository, request: RowDiffRequest) -> tuple[str, bool]:
-    """Returns the path alone if it is a file, else the prefix of all paths below it."""
+    """Returns the path alone if it is a file, otherwise the prefix of all paths below it."""
     folder = request.path if request.path.endswith("/") else f"{request.path}/"
     for ref in (request.left, request.right):
         tree = await repository.tree((await repository.resolve(ref)).commit)

@@ -5,10 +5,9 @@ session       one session for all queries of this process
 executors     what executors need: Lochan itself, the lake's store, a folder
 file_access   how Spark accesses data objects, with bucket_check and object_stats
 scan          what a plan reads, as views
-run           a plan, run: its rows as Arrow batches
+run           runs a plan: its rows are Arrow batches
 job           one statement on a thread of its own, with its limits
-waves         rows of a frame, some partitions at a time, and how finely work is cut
+waves         rows of a frame, some partitions at a time, and how finely work is divided
 progress      the progress of Spark, reported to listeners and to the record of a job
 errors        Spark's failures as our errors
-frames        pools and files as frames of a session of the user's own
-"""
+frames        pools and files as frames of a session of the user's own"""

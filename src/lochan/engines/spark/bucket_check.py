@@ -1,5 +1,5 @@
-"""Checks objects in a bucket that Spark reads by itself: each is read as a whole and compared with its SHA-256 before
-that, once for each ETag.
+"""Checks objects in a bucket that Spark reads by itself: before that, each is read as a whole and compared with its
+SHA-256, once for each ETag.
 
 Tasks of Spark read them, and only digests come back. If Spark runs on this machine, this process reads a few of them,
 which is quicker than starting tasks. Sizes and ETags come from a listing, so there is no request for each object."""
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _READ_AT_ONCE = 8
-_TASK_BYTES = 256 << 20  # that one task reads
+_TASK_BYTES = 256 << 20  # bytes that one task reads
 _SCHEMA = pa.schema([("number", pa.int64()), ("etag", pa.string()), ("digest", pa.binary())])
 _SPARK_SCHEMA = "number bigint, etag string, digest binary"
 

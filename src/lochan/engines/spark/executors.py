@@ -1,4 +1,4 @@
-"""What executors need: Lochan itself in the driver's version, the lake's store, and a folder with room.
+"""Prepares executors: they need Lochan itself in the driver's version, the lake's store, and a folder with room.
 
 Some of Lochan's dependencies are not pure Python, and must be installed on every machine."""
 
@@ -30,8 +30,8 @@ from lochan.store.scratch import make_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUERY_ID = "sql.streaming.queryId"  # what Spark calls it in the properties of a task
-TASK_MEMORY_BYTES = 512 << 20  # that one task may use
+_QUERY_ID = "sql.streaming.queryId"  # Spark's name of a stream's id in the properties of a task
+TASK_MEMORY_BYTES = 512 << 20  # memory that one task may use
 _TASK_MEMORY_MIN = 64 << 20
 _SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)b?")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -87,7 +87,7 @@ def package() -> Path:
             name = Path("lochan") / path.relative_to(root)
             archive.write(path, name)
             compiled = Path(cache_from_source(str(path)))
-            if compiled.exists():  # else each of their processes compiles it; where it is of another moment, too
+            if compiled.exists():  # otherwise each of their processes compiles it
                 archive.write(compiled, name.with_suffix(".pyc"))
     return place
 
@@ -99,7 +99,7 @@ def keep_archives_read() -> None:
     another name."""
     for path, finder in [*sys.path_importer_cache.items()]:
         if isinstance(finder, zipimporter):
-            sys.path_importer_cache.pop(path, None)  # made again when it is needed, from what is known of the file
+            sys.path_importer_cache.pop(path, None)  # Python makes it again when it is needed
 
 
 def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
@@ -126,7 +126,7 @@ def query_of_task() -> str:
 
 def partition_of_task() -> int:
     """Returns the number of the partition that a task works on, counted from 0. It is 0 outside Spark."""
-    known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it; others may not have it
+    known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it
     task = None if known is None else known.get()
     return 0 if task is None else int(task.partitionId())
 

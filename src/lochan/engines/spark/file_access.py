@@ -1,5 +1,6 @@
-"""How Spark accesses data objects: directly, if all of its machines can, or else through a copy on this machine. A
-folder is read directly, a bucket through Hadoop's S3A. Objects that Spark reads by itself are checked first."""
+"""Gives Spark access to data objects: directly, if all of its machines have it, or otherwise through a copy on this
+machine. A folder is read directly, a bucket through Hadoop's S3A. Objects that Spark reads by itself are checked
+first."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ _HADOOP = "hadoop-client-api-"
 _PROVIDERS = "org.apache.hadoop.fs.s3a"
 _NONE: Mapping[str, str] = {}
 _SCHEME = "s3a"
-_TELLING = ("access_key_id", "profile", "credentials_file", "endpoint")  # without these, S3A's own settings count
-_SALT = Ids().signing_key()  # the name of a scheme is seen by everybody, and must not help to guess a key
+_TELLING = ("access_key_id", "profile", "credentials_file", "endpoint")  # without these, S3A's own settings apply
+_SALT = Ids().signing_key()  # everybody sees the name of a scheme, which must not help to guess a key
 
 
 class Bucket:
@@ -88,8 +89,8 @@ class HadoopFiles(NamedTuple):
     """The files of a lake, as Hadoop reads them with one set of credentials."""
 
     root: str
-    options: Mapping[str, str] = _NONE  # what Hadoop must know to read them
-    roots: Mapping[str, str] = _NONE  # of repositories that do not lie in the lake, by id
+    options: Mapping[str, str] = _NONE  # the settings with which Hadoop can read them
+    roots: Mapping[str, str] = _NONE  # the roots of repositories that do not lie in the lake, by id
 
     def path(self, address: str) -> str:
         return f"{self.roots.get(address.partition('/')[0], self.root)}/{address}"

@@ -80,7 +80,7 @@ class SparkStatement:
         self._limits = limits
         self._rows: Handoff[Wave] = Handoff()
         self._begun = False
-        self._ended = threading.Event()  # Spark is through with it
+        self._ended = threading.Event()  # set when Spark has finished the work
         self._why: LochanError | None = None
         self._timer: threading.Timer | None = None
 
@@ -133,7 +133,7 @@ class SparkStatement:
                 if not self._rows.put(wave):
                     break
             self._rows.end()
-        except Exception as error:  # for the waiting caller
+        except Exception as error:  # it is passed to the waiting caller
             self._rows.stop(error)
         finally:
             self._ended.set()
@@ -156,7 +156,7 @@ class Tagged:
         self._spark = spark
         self._context = context_of(spark)
         self.tag = tag
-        self._about = about  # what Spark calls its stages
+        self._about = about  # Spark's name for its stages
 
     def begin(self) -> None:
         """Sets the tag, on the thread that starts the work."""

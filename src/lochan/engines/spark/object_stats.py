@@ -1,8 +1,8 @@
 """Sizes and ETags of very many objects, without a request for each.
 
 A listing returns a thousand objects at once, and the objects of a pool are close together, in the folders of the tasks
-that wrote them. Between them may be others, such as garbage, so a listing that finds too few is given up. A listing may
-be stale: an object that it lacks is looked up by its name."""
+that wrote them. Between them may be others, such as garbage, so a listing that finds too few is abandoned. A listing
+may be stale: an object that it lacks is looked up by its name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lochan.store.protocol import Stat, Store
 
 T = TypeVar("T")
 
-FEW = 32  # objects: as many requests take hardly longer than one
+FEW = 32  # for so few objects, single requests take hardly longer than one
 _HEADS_AT_ONCE = 32
-_LISTED_PER_OBJECT = 50  # others that may be listed for each that is looked for: then a list is 20 times less requests
+_LISTED_PER_OBJECT = 50  # even with so many others, a listing needs 20 times fewer requests
 
 
 async def object_stats(store: Store, addresses: Sequence[str]) -> list[Stat | None]:
@@ -36,7 +36,7 @@ async def _list_stats(store: Store, addresses: Sequence[str]) -> dict[str, Stat]
     first, last = min(wanted), max(wanted)
     left = _LISTED_PER_OBJECT * len(wanted)
     prefix = commonprefix([first, last])  # noqa: RUF071 - a store takes any text
-    async with aclosing(cast("Any", store.list(prefix, first[:-1]))) as stats:  # begins at `first`, or just below
+    async with aclosing(cast("Any", store.list(prefix, first[:-1]))) as stats:  # it begins at `first`, or just below
         async for stat in stats:
             if stat.path > last or left <= 0:
                 break

@@ -1,4 +1,4 @@
-"""Where Spark runs, whether it can run here at all, and whether a server answers there."""
+"""The place where Spark runs, whether it can run here at all, and whether a server answers there."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _PORTS = {"spark": 7077, "sc": 15002}
 
 
 class SparkPlace(NamedTuple):
-    """Where and how Spark runs. A session that already exists keeps the settings that it was started with."""
+    """The place where Spark runs, with its options. A session that already exists keeps the settings that it was
+    started with."""
 
     master: str = "local[*]"
     remote: str = ""  # a Spark Connect server, instead of a master
-    threshold_bytes: int = THRESHOLD_BYTES  # `auto` takes Spark on a cluster for what reads more
-    options: Mapping[str, str] = {}  # of Spark's own, for a new session
-    local_threshold_bytes: int | None = None  # and Spark on this machine; None: for what fits neither memory nor disk
+    threshold_bytes: int = THRESHOLD_BYTES  # `auto` uses Spark on a cluster for work that reads more
+    options: Mapping[str, str] = {}  # options of Spark itself, for a new session
+    local_threshold_bytes: int | None = None  # on this machine; None for work that fits neither memory nor disk
 
     @property
     def where(self) -> str:

@@ -49,7 +49,7 @@ class Watch:
         self._tag = tag
         self._listener = listener
         self._over = threading.Event()
-        self._known: dict[int, JobStageRecord] = {}  # that are done
+        self._known: dict[int, JobStageRecord] = {}  # stages that are done
         self._thread = threading.Thread(target=self._look, name="lochan-watch", daemon=True)
         if self._context is not None:
             self._thread.start()
@@ -62,7 +62,7 @@ class Watch:
                 self._thread.join(5)
 
     def _look(self) -> None:
-        with suppress(Exception):  # the session was stopped: there is nothing to tell
+        with suppress(Exception):  # the session was stopped, so there is nothing to report
             while not self._over.wait(_EVERY_S):
                 self._listener(self._stages())
             self._listener(self._stages())
@@ -94,7 +94,7 @@ def is_remote(spark: SparkSession) -> bool:
 
 def master_of(spark: SparkSession) -> str:
     """Returns where Spark runs, as the session itself reports it."""
-    with suppress(Exception):  # a server of Connect may keep it to itself
+    with suppress(Exception):  # a server of Connect may not report it
         return spark.conf.get("spark.master") or ""
     return ""
 
@@ -109,7 +109,7 @@ def _stage(tracker: Any, number: int, running: bool) -> JobStageRecord | None:
 
 # --- the record of a run: its stages, its rows, and how it ended -----------------------------------------------------
 class RunReporter(Protocol):
-    """Takes what a run reports. If its end is reported more than once, the first report counts."""
+    """Receives the reports of a run. If its end is reported more than once, the first report counts."""
 
     def stages(self, stages: Sequence[JobStageRecord]) -> None: ...
 

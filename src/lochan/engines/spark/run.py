@@ -50,10 +50,10 @@ class SparkRun:
     job: SparkStatement
     views: Views
     work: WorkFolders
-    folder: str  # of copies, gone with it
+    folder: str  # the folder of copies, which is removed with it
     sql: str
     batches: Iterator[pa.RecordBatch]
-    missing: Sequence[DataObject] = field(default_factory=list)  # that the rows lack
+    missing: Sequence[DataObject] = field(default_factory=list)  # objects whose rows are missing
     watch: Watch | None = None
     at_close: Callable[[], None] = lambda: None
 

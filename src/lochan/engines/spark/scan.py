@@ -1,4 +1,4 @@
-"""Views of a session for what a plan reads: files with a schema that describes them, and tables."""
+"""Views of a session over the files and tables that a plan reads, with schemas that describe the files."""
 
 from __future__ import annotations
 

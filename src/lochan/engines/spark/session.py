@@ -1,4 +1,4 @@
-"""One Spark session for all queries of this process: starting it takes seconds, using it again no time."""
+"""One Spark session for all queries of this process: starting it takes seconds, and using it again takes no time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lochan.errors import Refused
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SUBSTITUTE = "spark.sql.variable.substitute"  # `${env:…}` in a statement becomes what the server's environment has
+SUBSTITUTE = "spark.sql.variable.substitute"  # expands `${env:…}` in statements from the server's environment
 # The meaning of rows must not depend on a user's settings of Spark.
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
@@ -40,8 +40,8 @@ MEANING = {
     SUBSTITUTE: "false",
 }
 # Spark's parser caches the paths it took through its grammar for good: a few hundred of our longer statements fill a
-# heap of 1 GiB with them. With these settings it drops them once they take more than so many percent of the driver's
-# memory.
+# heap of 1 GiB with them. With these settings it drops them once they take more than this share, in percent, of the
+# driver's memory.
 _PARSER_MEMORY = {"spark.sql.parser.manageParserCaches": "true", "spark.sql.parser.parserDfaCacheFlushRatio": "5"}
 # A cancelled task that does not end is watched, and on a cluster its executor is ended with it: a loop over rows that
 # are made of few others, or a regular expression, checks nothing while it runs.
@@ -55,14 +55,14 @@ _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 _JARS = "spark.jars"
 _JAR = Path(__file__).parents[2] / "spark" / "jars" / "lochan-catalog.jar"
 _PATIENCE_S = 20.0
-_SHOWN_MAX = 300  # characters of what a JVM prints
+_SHOWN_MAX = 300  # characters of a JVM's output that are shown
 _NAP_S = 0.5
 _log = logging.getLogger("lochan.spark")
 _DEATH_S = 3.0
-_MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
+_MEMORY_LEAST = 512 << 20  # a JVM with less memory does not even start Spark
 
 _one = threading.Lock()
-_launched_here = False  # the JVM of this process is ours, and not that of a session we found
+_launched_here = False  # whether the JVM of this process is ours, and not that of an existing session
 _sessions: dict[SparkKey, SparkSession] = {}
 SparkKey = tuple[str, str]
 
@@ -141,7 +141,7 @@ def stop() -> None:
             stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
             stopping.start()
             stopping.join(_PATIENCE_S)
-        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # pyspark's mark of a process that has no JVM
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # pyspark's mark of a process without a JVM
 
 
 def _stop(session: SparkSession) -> None:
@@ -184,7 +184,7 @@ def _connect(place: SparkPlace) -> SparkSession:
 def _launch(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the only place where Spark looks for it
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the only setting in which Spark looks for it
     memory = max(limits.memory_bytes, _MEMORY_LEAST) >> 20
     builder = SparkSession.builder.appName("lochan").master(place.master)
     options = {

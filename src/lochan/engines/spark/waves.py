@@ -1,8 +1,8 @@
 """Returns the rows of a frame some partitions at a time, in their order, so that the driver never holds more than a few
 of them.
 
-Partitions must be small, because rows come to the driver by whole ones. How finely Spark divides a query's work is set
-here."""
+Partitions must be small, because rows come to the driver by whole ones. This module also sets how finely Spark divides
+the work of a query."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 Wave = list[pa.RecordBatch]
 
 FEW_ROWS = 10_000
-_LEAST, _MOST, _USUAL = 2 << 20, 32 << 20, 128 << 20  # of Parquet in a partition; the last is Spark's own
-_GROWN = 6  # rows in memory are about so much larger than in Parquet
+_LEAST, _MOST, _USUAL = 2 << 20, 32 << 20, 128 << 20  # bytes of Parquet in a partition; the last is Spark's own default
+_GROWN = 6  # rows in memory are about this many times larger than in Parquet
 _PARTITIONS_MAX = 10_000
-_GROWTH = 4  # of a wave, at most
+_GROWTH = 4  # how much larger than the last one a wave may be
 _AT_ONCE_MAX = 4_096
 
 
 class Sizes(NamedTuple):
-    partition_bytes: int  # of Parquet
-    wave_bytes: int  # of rows that come at once: one wave is read, one waits, one comes, and the JVM has it again
-    first_wave: int  # partitions, before it is known how large they are
-    few: bool  # a handful of rows: all of them come at once
+    partition_bytes: int  # bytes of Parquet in a partition
+    wave_bytes: int  # bytes of rows that come at once: one wave is read, one waits, one comes, and the JVM has it again
+    first_wave: int  # partitions in the first wave, before their size is known
+    few: bool  # whether there are a handful of rows, which all come at once
 
     def fit(self, session: SparkSession, read_bytes: int) -> None:
         """Sets the sizes in the session. Two queries at once may get each other's sizes, which changes no row."""

@@ -30,9 +30,9 @@ from lochan.versioning.collection.live_blocks import BLOCK_SCHEMA, block_table, 
 
 
 class EqualMessage(msgspec.Struct, frozen=True, array_like=True):
-    """What a task has found among the blocks of its SHA-256s."""
+    """The result of a task about the blocks of its SHA-256s."""
 
-    blocks: int  # all of them
+    blocks: int  # the number of all blocks
     size_bytes: int
     equal: bytes  # KNOWN_SCHEMA, as Arrow: blocks whose bytes exist more than once
 

@@ -22,17 +22,17 @@ from lochan.versioning.bodies.aliases import NO_ALIASES
 from lochan.versioning.collection.marks import CollectionLook, block_spans, live_below
 
 TREE, RANGE, RUN = "tree", "range", "run"
-BASE = "base"  # of patches: the file is needed, and its entries are named where the patches are read
-_AT_ONCE = 8  # trees
-_SAMPLED_MAX = 16  # ranges
-_SAMPLED_SHARE = 20  # one in so many
-_SAMPLE = 4_096  # addresses
+BASE = "base"  # the base of patches: the file is needed, and its entries are named where the patches are read
+_AT_ONCE = 8  # trees that are read at the same time
+_SAMPLED_MAX = 16  # ranges in a sample, at most
+_SAMPLED_SHARE = 20  # one range in so many is in the sample
+_SAMPLE = 4_096  # addresses of each sampled range
 _FILES_PER_TASK = 64
 _ENTRIES_PER_TASK = 200_000
 
 
 class MetadataFile(msgspec.Struct, frozen=True, array_like=True):
-    """What a file is, how to read it, and whether something that is alive names it."""
+    """A file of metadata, with what is needed to read it, and whether something that is alive names it."""
 
     file: str
     kind: str
@@ -122,7 +122,7 @@ def work_of(files: Iterable[MetadataFile]) -> Iterator[tuple[MetadataFile, ...]]
 # --- a sample of what is alive, for the bounds of shards -------------------------------------------------------------
 class LiveSample(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
-    files: int = 0  # about how many there are; one that several ranges name counts for each
+    files: int = 0  # the approximate number of files; one that several ranges name counts for each
 
 
 async def sample(trees: Trees, files: Sequence[MetadataFile], repository: str) -> LiveSample:

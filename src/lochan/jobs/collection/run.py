@@ -30,9 +30,9 @@ from lochan.versioning.open_repository import OpenRepository
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ENTRY_BYTES = 100  # of Parquet, in a range
-_LISTED_BYTES = 100  # of Parquet, in a list
-_HEADS_MAX = 100  # that are asked how much there is to read
+_ENTRY_BYTES = 100  # bytes of Parquet for an entry in a range
+_LISTED_BYTES = 100  # bytes of Parquet for a file in a list
+_HEADS_MAX = 100  # heads that are read to estimate how much there is to read
 _SPILL = 1  # the embedded engine writes nothing to the disk, and holds eight bytes for each file
 
 
@@ -41,7 +41,7 @@ class CollectJobOptions(NamedTuple):
     limits: Limits = STANDARD_LIMITS
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # receives the progress
-    session: SparkSession | None = None  # that runs already; None: one at `spark`
+    session: SparkSession | None = None  # a running session; None for one at `spark`
 
 
 DEFAULT_COLLECT = CollectJobOptions()

@@ -16,7 +16,7 @@ from lochan.versioning.collection.listing import ListingSpan
 
 FILES_PER_SHARD = 250_000
 SHARDS_MAX = 2_000
-_KINDS = ("metaranges/", "runs/")  # what comes behind the data
+_KINDS = ("metaranges/", "runs/")  # folders that come after the data
 
 
 def shard_count(files: int, parallelism: int) -> int:

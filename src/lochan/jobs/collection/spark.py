@@ -48,7 +48,7 @@ from lochan.versioning.open_repository import OpenRepository
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TREES_HERE = 64  # that the driver reads itself: a stage has a fixed cost
+_TREES_HERE = 64  # trees that the driver reads itself, because a stage has a fixed cost
 _TREES_PER_TASK = 16
 
 _NO_ALIASES = AliasNames()
@@ -119,11 +119,11 @@ class SparkCollection:
 
 
 class KnownMarks(NamedTuple):
-    """What the driver knows before the ranges are read."""
+    """The marks that are known to the driver before the ranges are read."""
 
     marked: pa.Array  # files that the state itself names
     files: list[MetadataFile]
-    bounds: tuple[str, ...]  # of shards
+    bounds: tuple[str, ...]  # the bounds of shards
 
     def rows(self) -> pa.Table:
         """Returns a table of ROW_SCHEMA with a row for each shard, and the rows of the marks."""

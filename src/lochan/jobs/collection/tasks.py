@@ -156,11 +156,11 @@ def _whole(spans: Sequence[pa.Table]) -> pa.Table:
 
 # --- marks against the store, or against a list ----------------------------------------------------------------------
 class ShardMessage(msgspec.Struct, frozen=True, array_like=True):
-    """What a task has found in its shard."""
+    """The result of a task about its shard."""
 
     shard: int
-    totals: bytes  # of dead files, as Arrow
-    files: int  # all that there are
+    totals: bytes  # totals of dead files, as Arrow
+    files: int  # the number of all files
     size_bytes: int
     parts: tuple[ListPart, ...]
 

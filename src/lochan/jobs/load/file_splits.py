@@ -1,5 +1,5 @@
 """Splits of files, each for one task, and their rows, read by the embedded readers. A file can be split at any byte if
-its format lets a reader find the next row from there; else it is a single split."""
+its format lets a reader find the next row from there; otherwise it is a single split."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _TASK_SPLITS_MAX = 4_096
 
 
 class FileSplit(msgspec.Struct, frozen=True, array_like=True):
-    """All that a task must know about its work, except for the stores."""
+    """A part of a file. It has everything that a task needs for its work, except for the stores."""
 
-    number: int  # among all splits
+    number: int  # its number among all splits
     file: FileRecord
     format: str
     packed: bool
     begin: int
     end: int
-    whole: bool  # it is all of the file
+    whole: bool  # whether it is the whole file
 
     def surveyed(self, stores: Stores) -> SurveyedFile:
         return SurveyedFile(self.file.file(stores), self.format, self.packed)
@@ -97,9 +97,9 @@ class OwnLines(io.RawIOBase):
     def __init__(self, stream: IO[bytes], begin: int, end: int) -> None:
         self._stream = stream
         self._end = end
-        self.begin = self._at = _line_begin(stream, begin)  # of the first of them
+        self.begin = self._at = _line_begin(stream, begin)  # the place of the first of them
         self._ended = self._at >= end
-        self._last = b"\n"  # what was read last
+        self._last = b"\n"  # the last bytes that were read
 
     def readable(self) -> bool:
         return True
@@ -146,7 +146,7 @@ def middle(group: pq.RowGroupMetaData) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskRoom:
-    """What readers of a task need."""
+    """The resources that readers of a task need."""
 
     session: DuckSession
     faults: Faults
@@ -157,8 +157,8 @@ class TaskRoom:
 
 
 def rows_of(room: ReadContext, seen: SurveyedFile, split: FileSplit, options: LoaderOptions) -> Iterator[Chunk]:
-    """Yields the rows of a split. The `places` of lines are lines of the file if the split is whole, else bytes from
-    the beginning of the split. Raises Invalid, and Conflict if the file has changed."""
+    """Yields the rows of a split. The `places` of lines are lines of the file if the split is whole, otherwise bytes
+    from the beginning of the split. Raises Invalid, and Conflict if the file has changed."""
     seen.file.check_same()
     if split.whole:
         yield from chunks(room, seen.file.as_input(), options._replace(format=seen.format))

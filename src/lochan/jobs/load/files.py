@@ -22,18 +22,18 @@ from lochan.store.open import StoreLocation
 
 _BUFFER_BYTES = 1 << 20
 _TEXTS = (NDJSON, JSON, CSV, TSV, LINES)
-_UNPACKED = 6  # times as large as what is packed, about
+_UNPACKED = 6  # rows are about this many times as large as packed files
 
 
 @dataclass(frozen=True, slots=True)
 class File:
     """A file to be loaded. It can be pickled."""
 
-    name: str  # as the user knows it
-    path: str  # on a disk that all machines see, or in its store
+    name: str  # the name that the user gave
+    path: str  # the path on a disk that all machines see, or in its store
     size: int
-    stamp: str  # is another when the file is
-    place: StoreLocation | None = None  # the store; None: a disk
+    stamp: str  # it changes when the file does
+    place: StoreLocation | None = None  # the store; None for a disk
 
     def open(self) -> IO[bytes]:
         """Opens the file at its beginning; any place in it can be read. Raises Refused if this machine cannot see
@@ -81,7 +81,7 @@ class FileRecord(msgspec.Struct, frozen=True, array_like=True):
     path: str
     size: int
     stamp: str
-    store: int = -1  # -1: a disk
+    store: int = -1  # -1 for a disk
 
     def file(self, stores: Stores) -> File:
         return File(self.name, self.path, self.size, self.stamp, stores[self.store] if self.store >= 0 else None)

@@ -28,7 +28,7 @@ Parts = npt.NDArray[np.int32]
 
 _BOOL, _NUMBER, _TIME, _STRING, _OTHER = 1, 2, 3, 4, 5
 _NOTHING = ("NULL::INTEGER", "NULL::DOUBLE", "NULL::VARCHAR")
-Value = tuple[str, str, str]  # the class, a number, a text: SQL
+Value = tuple[str, str, str]  # SQL of the class, a number, a text
 
 
 class KeyRanges:
@@ -65,7 +65,7 @@ class KeyRanges:
                 return self._session.table(f"SELECT {what} FROM ({self._of_columns(table.schema)})")
             try:
                 return self._session.table(f"SELECT {what} FROM ({self._of_texts('')})")
-            except duckdb.InvalidInputException:  # something among them is no JSON
+            except duckdb.InvalidInputException:  # one of the rows is not JSON
                 return self._session.table(f"SELECT {what} FROM ({self._of_texts('WHERE json_valid(line)')})")
 
     def _table(self, chunk: Chunk) -> tuple[pa.Table, bool]:

@@ -41,20 +41,20 @@ from lochan.jobs.load.survey import FILES_FEW, TaskRunner
 from lochan.jobs.messages import reports_errors
 from lochan.pools.json_row import Faults
 
-_TASK_SPOTS = 256  # at which one task reads
-_TASK_BYTES = 256 << 20  # that one task reads, of whole files
-_KEY_BYTES_MAX = 1_024  # of a key; what is behind them does not count here
+_TASK_SPOTS = 256  # spots at which one task reads
+_TASK_BYTES = 256 << 20  # bytes of whole files that one task reads
+_KEY_BYTES_MAX = 1_024  # bytes of a key; bytes after them are ignored here
 
-Samples = dict[bytes, float]  # keys, and how many bytes of rows each stands for
+Samples = dict[bytes, float]  # keys, and the number of bytes of rows that each represents
 
 
 class SampleTask(msgspec.Struct, frozen=True, array_like=True):
     """The task of sampling one split."""
 
     split: FileSplit
-    spots: list[int]  # bytes of its file
-    step: float  # how many bytes of rows each spot stands for, about
-    rows_bytes: int  # of the split, about
+    spots: list[int]  # bytes of its file at which rows are read
+    step: float  # the approximate number of bytes of rows that each spot represents
+    rows_bytes: int  # the approximate size of the rows of the split
 
     @property
     def cost(self) -> int:
@@ -155,7 +155,7 @@ class KeySampler:
             if len(numbers):
                 readable, keys = ranges.keys(some_of(chunk, numbers))
                 sample.add(numbers[readable], keys)
-        # Of Parquet only the columns of the key were read.
+        # Only the columns of the key were read from Parquet files.
         return _weigh(sample.items(), _weight(task, task.rows_bytes if seen.format == PARQUET else size))
 
     def _of_csv(self, ranges: KeyRanges, seen: SurveyedFile, chunks: Iterable[Chunk], task: SampleTask) -> Samples:

@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What executors do: read splits and cut their rows by key, then make objects of the rows of one part.
+# The work of executors: read splits and cut their rows by key, then make objects of the rows of one part.
 
 
 @dataclass(frozen=True, slots=True)
 class LoadWork:
-    """What all tasks of a load know. It does not grow with the number of files. It can be pickled."""
+    """The information that all tasks of a load share. It does not grow with the number of files. It can be pickled."""
 
     stores: Stores
     target: PoolTarget
     options: LoaderOptions
-    bounds: tuple[bytes, ...] = ()  # between the parts of the key
+    bounds: tuple[bytes, ...] = ()  # the bounds between the parts of the key
 
     def faults(self, splits: Mapping[int, FileSplit] | None = None) -> PositionedFaults:
         return PositionedFaults(self.options.on_error, stores=self.stores, splits=splits or {})
@@ -112,20 +112,20 @@ def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
         yield from batch.column("task").to_pylist()
 
 
-_PARALLEL = 8  # if it is not known
+_PARALLEL = 8  # used if the number is not known
 _BATCH_BYTES = 32 << 20
 
 
 class LoadContext(NamedTuple):
-    """Where a load runs, and who receives its progress."""
+    """The place where a load runs, and the receivers of its progress."""
 
     spark: SparkSession
     listener: Listener | None = None
     tag: str = "lochan-load"
     about: str = "load"
-    wrote: Callable[[int], None] | None = None  # receives how many bytes tasks put to the store
-    memory_bytes: int | None = None  # of one task; None: as the session is configured
-    job: str = ""  # the id of its record; "": it has none
+    wrote: Callable[[int], None] | None = None  # receives the number of bytes that tasks put to the store
+    memory_bytes: int | None = None  # for one task; None for the setting of the session
+    job: str = ""  # the id of its record; "" if it has none
 
     @property
     def task_memory(self) -> int:
@@ -146,7 +146,7 @@ async def load_files(
     options: LoaderOptions = STANDARD,
     sizes: LoadSizes = DEFAULT_SIZES,
 ) -> LoadCommit:
-    """Loads the files by one commit. `place` is where the lake is. Raises Invalid for input that is not rows,
+    """Loads the files by one commit. `place` is the lake's place. Raises Invalid for input that is not rows,
     NothingToDo if there are none, Conflict for a file that was changed meanwhile, and the errors of landing."""
     memory = await asyncio.to_thread(lambda: where.task_memory)
     target = await pool_target(repository, place, branch, memory_bytes=memory)
@@ -182,7 +182,7 @@ def _write(
 
 class LoadPlan(NamedTuple):
     work: LoadWork
-    tasks: list[bytes]  # the splits that each reads
+    tasks: list[bytes]  # the splits that each task reads
 
 
 def plan_load(

@@ -22,7 +22,7 @@ from lochan.jobs.load.files import File, Stores
 from lochan.pools.json_row import SHOWN, SKIP, Fault, Faults
 
 Positions = npt.NDArray[np.int64]
-_VALUE_BITS = 39  # 550 billion lines of one file, or bytes of one split
+_VALUE_BITS = 39  # bits for 550 billion lines of one file, or bytes of one split
 _VALUE = (1 << _VALUE_BITS) - 1
 SPLITS_MAX = 1 << (63 - _VALUE_BITS)
 _BLOCK_BYTES = 4 << 20
@@ -35,7 +35,7 @@ def check_count(splits: int) -> None:
 
 
 def positions_of(split: FileSplit, values: Positions) -> Positions:
-    """Returns the positions. `values` are lines of a split that is a whole file, else bytes from the split's
+    """Returns the positions. `values` are lines of a split that is a whole file, otherwise bytes from the split's
     beginning."""
     return values | (split.number << _VALUE_BITS)
 
@@ -65,7 +65,7 @@ class PositionedFaults(Faults):
     """Collects faults of rows that have such positions."""
 
     stores: Stores = ()
-    splits: Mapping[int, FileSplit] = field(default_factory=dict)  # those of the rows that are being taken
+    splits: Mapping[int, FileSplit] = field(default_factory=dict)  # the splits of the current rows
     _lines: dict[str, LineCount] = field(default_factory=dict)
 
     def meet(self, fault: Fault) -> dict[str, Any] | None:
@@ -87,7 +87,7 @@ class LineCount:
 
     def __init__(self, file: File) -> None:
         self._file = file
-        self._known = [(0, 1)]  # places, and their lines, ascending
+        self._known = [(0, 1)]  # places with their lines, ascending
 
     def line_at(self, offset: int) -> int:
         begin, line = self._known[bisect_right(self._known, (offset, 1 << 62)) - 1]

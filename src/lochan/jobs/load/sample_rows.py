@@ -25,7 +25,7 @@ from lochan.jobs.load.file_splits import FileSplit, OwnLines, middle, rows_of
 from lochan.jobs.load.files import SurveyedFile
 from lochan.pools.json_row import Row
 
-SPOT_ROWS = 8  # at each spot
+SPOT_ROWS = 8  # rows at each spot
 _SPOT_BYTES = 32 << 10
 _SOUGHT = frozenset({NDJSON, LINES, CSV, TSV})
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 class SpotRows(NamedTuple):
     chunk: Chunk
-    weights: npt.NDArray[np.float64]  # of each row; the rows of a spot have 1 together
+    weights: npt.NDArray[np.float64]  # the weight of each row; the rows of a spot have 1 together
 
 
 def is_sought(split: FileSplit) -> bool:
@@ -57,7 +57,7 @@ def rows_at(seen: SurveyedFile, spots: Sequence[int], *, typed: bool) -> Iterato
     """Yields the rows at these bytes. REQUIRES: the file can be read from any byte."""
     with seen.file.open() as stream:
         names = csv_names(stream.read(_SPOT_BYTES), seen.format)
-        found = [_spot(stream, at, 1 if names else 0) for at in spots]  # behind the line with the names
+        found = [_spot(stream, at, 1 if names else 0) for at in spots]  # after the line with the names
     found = [texts for texts in found if len(texts)]
     if not found:
         return

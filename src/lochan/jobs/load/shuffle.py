@@ -24,8 +24,8 @@ from lochan.pools.json_row import Faults, Row
 SPARK_SCHEMA = "part int, kind int, splits binary, body binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("splits", pa.binary()), ("body", pa.binary())])
 _JSON, _PLAIN, _BATCH, _ROWS, _FAULTS = range(5)
-_BODY_BYTES = 4 << 20  # of one record, about
-_ROW_BYTES = 200  # of a row that is a dict, about
+_BODY_BYTES = 4 << 20  # the approximate size of one record
+_ROW_BYTES = 200  # the approximate size of a row that is a dict
 _TEXT, _PLACE = "text", "place"
 _NONE: Mapping[int, FileSplit] = {}
 _IPC = pa.ipc.IpcWriteOptions()  # otherwise the environment is read for each record
@@ -34,7 +34,7 @@ _IPC = pa.ipc.IpcWriteOptions()  # otherwise the environment is read for each re
 class _Record(NamedTuple):
     part: int
     kind: int
-    splits: bytes  # that lines come from
+    splits: bytes  # the splits that the lines come from
     body: bytes
 
 
@@ -118,8 +118,8 @@ class Received:
 
     def __init__(self, records: Iterable[pa.RecordBatch]) -> None:
         self._records = records
-        self.faults: list[TaskMessage] = []  # when all chunks were taken
-        self.splits: dict[int, FileSplit] = {}  # of the lines in the last chunk
+        self.faults: list[TaskMessage] = []  # complete when all chunks were taken
+        self.splits: dict[int, FileSplit] = {}  # the splits of the lines in the last chunk
 
     def chunks(self) -> Iterator[Chunk]:
         held = {kind: _Held(kind) for kind in (_JSON, _PLAIN, _BATCH)}

@@ -1,4 +1,4 @@
-"""How a load is divided into work: splits of files, which one task reads, and parts of the key, which one task sorts.
+"""Divides a load into work: splits of files, which one task reads, and parts of the key, which one task sorts.
 
 docs/design/0008-spark-at-scale.md has the arithmetic."""
 
@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 from lochan.ingest.lines import CHUNK_BYTES
 
-_OBJECTS = 4  # the text of so many bytes, for each byte of an object, is one part: objects are packed
+_OBJECTS = 4  # a part has this many bytes of text for each byte of an object, because objects are packed
 _PART_BYTES_MAX = 1 << 30
-_PART_BYTES_MIN = 8 << 20  # less is not worth a task: starting one costs PySpark 0.15 s
+_PART_BYTES_MIN = 8 << 20  # a smaller part is not worth a task: starting one costs PySpark 0.15 s
 _PARTS_MAX = 8_192
 _SPLIT_BYTES_MIN, _SPLIT_BYTES_MAX = 16 << 20, 128 << 20
 _SPLITS = 20_000  # beyond this many, splits get larger: each has a block for every part in the shuffle
-_SPOTS_MIN, _SPOTS = 64, 16  # for each part, where its keys are sampled
-_RECORD_BYTES = 16 << 10  # of the rows that go from one chunk to one part, if memory allows
+_SPOTS_MIN, _SPOTS = 64, 16  # spots for each part at which its keys are sampled
+_RECORD_BYTES = 16 << 10  # bytes of the rows that go from one chunk to one part, if memory allows
 
 
 class LoadSizes(NamedTuple):
-    """How much is the work of one task. 0 means the best value."""
+    """The amount of work of one task. 0 means the best value."""
 
-    part_bytes: int = 0  # of rows, as text
-    split_bytes: int = 0  # of files
+    part_bytes: int = 0  # bytes of rows, as text
+    split_bytes: int = 0  # bytes of files
 
     def splits(self, files_bytes: int, parallel: int) -> int:
         """Returns the size of a split."""

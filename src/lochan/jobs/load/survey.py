@@ -15,7 +15,7 @@ from lochan.ingest.streams import UnpackedStream
 from lochan.jobs.load.files import File, FileRecord, Stores, SurveyedFile, record_of, stores_of
 from lochan.jobs.messages import reports_errors
 
-FILES_FEW = 16  # the driver opens them itself, all at once
+FILES_FEW = 16  # the driver opens so few files itself, all at once
 _TASK_FILES = 256
 
 # Runs a function on the executors, over tasks that are bytes. Its results come back in any order.
@@ -29,7 +29,7 @@ class _SurveyTask(msgspec.Struct, frozen=True, array_like=True):
 
 class _SurveyResult(msgspec.Struct, frozen=True, array_like=True):
     first: int
-    found: list[tuple[str, bool]]  # format, packed
+    found: list[tuple[str, bool]]  # the format, and whether it is packed
 
 
 def survey(files: Sequence[File], format: str | None, run: TaskRunner) -> list[SurveyedFile]:

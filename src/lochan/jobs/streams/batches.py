@@ -48,20 +48,20 @@ class StreamLake(Protocol):
 
 
 class StreamJobOptions(NamedTuple):
-    every_s: float = 10.0  # from one commit to the next, at least
-    once: bool = False  # all that is there when it starts, and no more
+    every_s: float = 10.0  # the least time from one commit to the next
+    once: bool = False  # whether only rows are read that exist when it starts
     on_error: str = FAIL
     message: CommitMessage = NOTHING
-    memory_bytes: int = TASK_MEMORY_BYTES  # of one task
-    compact: str = DRIVER  # where small objects are merged behind the stream
-    size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
+    memory_bytes: int = TASK_MEMORY_BYTES  # for one task
+    compact: str = DRIVER  # where small objects are merged while the stream runs
+    size_bytes: int = 0  # the size of objects that a compaction makes; 0 for the pool's own
 
 
 DEFAULT_STREAM = StreamJobOptions()
 
 
 class StreamTarget(NamedTuple):
-    """Which branch the batches come to, and how. It can be pickled if its lake can."""
+    """The branch that the batches come to, and the options of the commits. It can be pickled if its lake can."""
 
     lake: StreamLake
     pool: str
@@ -121,10 +121,10 @@ class Batches:
     """The function for `foreachBatch`. It can be pickled until the first batch has come."""
 
     target: StreamTarget
-    checkpoint: str  # the stream's own
-    write: Write | None = None  # what a task does with its rows; None: they are rows of the pool
+    checkpoint: str  # the checkpoint of the stream
+    write: Write | None = None  # the work of a task on its rows; None for rows of the pool
     listener: BatchListener | None = None
-    leaving: bool = False  # no batch that comes from now on is begun
+    leaving: bool = False  # whether further batches are not begun
     _query: str = ""
     _compactor: StreamCompactor | None = field(default=None, repr=False)
 
@@ -136,7 +136,7 @@ class Batches:
         return writer.trigger(processingTime=f"{max(1, round(options.every_s * 1_000))} milliseconds").start()
 
     def __call__(self, frame: DataFrame, number: int) -> None:
-        if self.leaving:  # the one before has come to its end; this one will be played again
+        if self.leaving:  # the batch before has landed; this one will be played again
             raise Left
         with reports_errors():
             landed = self._land(frame, number)

@@ -1,12 +1,12 @@
-"""When the small objects of a stream are merged, how far, and where: eight commits into one object, eight of those into
-one, and so on up to the pool's own size. So a row is written again only as often as its object has grown eightfold.
+"""Decides when the small objects of a stream are merged, how far, and where: eight commits into one object, eight of
+those into one, and so on up to the pool's own size. So a row is written again only as often as its object has grown
+eightfold.
 
     driver   in the process that the stream runs in, by the embedded engine, with little memory and one thread
     spark    by tasks of Spark, beside those of the stream
     none     not at all: `lochan manage` does it, wherever that runs
 
-A failed merge never ends a stream: what was not merged now will be merged in another round.
-"""
+A failed merge never ends a stream: objects that were not merged now will be merged in another round."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FAN = 8
-_ROOM = 1.25  # merged rows take less, and what was merged must not be small again in the next round
+_ROOM = 1.25  # merged rows take less room, and merged objects must not be small again in the next round
 # If keys come in no order, all objects overlap, and each round would write all of them again.
 _OVERLAPPING = 2 * FAN
 DRIVER, ON_SPARK, NOWHERE = "driver", "spark", "none"

@@ -1,6 +1,6 @@
-"""Reads messages of Kafka's topics from given offsets on, many at a time. How far they were read is kept in the commit
-that holds the rows, so the two cannot disagree. Offsets are never committed to the broker, so no consumer group is
-needed."""
+"""Reads messages of Kafka's topics from given offsets on, many at a time. The offsets of the next messages are kept in
+the commit that holds the rows, so the two cannot disagree. Offsets are never committed to the broker, so no consumer
+group is needed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 OFFSETS = "lochan-offsets"  # in a commit's metadata, stored on disk
 
 Partition = tuple[str, int]  # a topic, and the number of its part
-Offsets = Mapping[Partition, int]  # the next message of each
-_AT_ONCE = 20_000  # messages
+Offsets = Mapping[Partition, int]  # the next message of each partition
+_AT_ONCE = 20_000  # messages that are taken at once
 _FIRST_ANSWER_S = 5.0  # how long to wait for a broker: after a typo in its name, too
 _ANSWER_S = 30.0
 _OURS = {
@@ -38,9 +38,9 @@ _OURS = {
 
 
 class StreamPosition(NamedTuple):
-    batch: int = -1  # the last that landed; -1: none did
+    batch: int = -1  # the last batch that landed; -1 if none did
     offsets: Offsets = MappingProxyType({})
-    since: str = ""  # a head behind which there is nothing of the stream; "": its own batches tell
+    since: str = ""  # a head before which there is nothing of the stream; "" if its own batches show that
 
     def next(self, stream: str) -> BatchName:
         """Returns the name of the next batch. Only one writer can land it: the second one finds that it has landed, and
@@ -86,13 +86,13 @@ def decode_offsets(text: str, commit: str) -> dict[Partition, int]:
 
 class TopicOptions(NamedTuple):
     topics: Sequence[str]
-    latest: bool = False  # what comes from now on, where nothing was read before; else all that is there
-    go_on: bool = False  # where the broker has dropped messages that were not read
+    latest: bool = False  # whether a topic without a position is read from its end; otherwise from its beginning
+    go_on: bool = False  # whether to continue if the broker has dropped messages that were not read
 
 
 class TopicChunk(NamedTuple):
-    lines: list[Lines]  # by topic and part; the place of each text is its offset
-    offsets: dict[Partition, int]  # the next ones
+    lines: list[Lines]  # by topic and partition; the place of each text is its offset
+    offsets: dict[Partition, int]  # the offsets of the next messages
     bytes: int
 
 
@@ -111,7 +111,7 @@ class Topics:
                 raise NotFound(f"there is no topic {topic!r} at {brokers}", hint="make it first")
         self.parts = [(topic, part) for topic in options.topics for part in sorted(found.topics[topic].partitions)]
         self._brokers = brokers
-        self.ends: dict[Partition, int] = {}  # as they were at the last `seek`
+        self.ends: dict[Partition, int] = {}  # the ends at the last `seek`
 
     @property
     def name(self) -> str:
@@ -144,12 +144,12 @@ class Topics:
             messages = self._consumer.consume(_AT_ONCE, timeout_s)
         texts: dict[Partition, tuple[list[bytes], list[int]]] = {}
         offsets: dict[Partition, int] = {}
-        for message in messages:  # the client hands them over one by one
+        for message in messages:  # the client returns them one by one
             if not self._is_place(message):
                 continue
             part, at = _place(message)
             value = message.value() if message.error() is None else None
-            if value:  # none: a key was deleted, which is no row
+            if value:  # a message without a value means that a key was deleted, which is not a row
                 values, places = texts.setdefault(part, ([], []))
                 values.append(value if isinstance(value, bytes) else value.encode())
                 places.append(at)

@@ -1,8 +1,7 @@
-"""The sources of a stream's rows, and what a task does with its input from Spark: names of files, or lines of text.
+"""The sources of a stream's rows, and the work of a task on its input from Spark: names of files, or lines of text.
 
 The embedded loader reads each file as a whole, in any format, packed or not, and reports a fault with file and line.
-Spark passes on names only, and no row goes through the JVM.
-"""
+Spark passes on names only, and no row goes through the JVM."""
 
 from __future__ import annotations
 
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
 
 PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
-_FILES = "path string, modificationTime timestamp, length long, content binary"  # as Spark names them
+_FILES = "path string, modificationTime timestamp, length long, content binary"  # the columns that Spark defines
 _FOREVER = "36500d"  # Spark forgets older files, and would leave out those that it has not read yet
 
 
 class SparkSource(NamedTuple):
     kind: str  # folder, socket, rate
     name: str  # distinguishes sources into the same pool
-    format: str  # of Spark
+    format: str  # the name of a format of Spark
     options: dict[str, str]
-    write: Write | None = None  # None: what Spark hands over are rows
+    write: Write | None = None  # None if Spark's own rows are written
     path: str | None = None
 
     def frame(self, spark: SparkSession) -> DataFrame:

@@ -1,5 +1,5 @@
-"""Follows topics of Kafka into a pool in this process: what comes in a while is one commit, which also has the next
-offsets."""
+"""Follows topics of Kafka into a pool in this process: the messages of a while become one commit, which also has the
+next offsets."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from lochan.versioning.heads.moves import CommitMessage
 from lochan.versioning.job_hold import held_if_long
 from lochan.versioning.open_repository import OpenRepository
 
-_PAUSE_S = 0.2  # how long a stop may take
-_BATCH_BYTES = 512 << 20  # then it lands, even before its time is over
+_PAUSE_S = 0.2  # the time that a stop may take
+_BATCH_BYTES = 512 << 20  # a batch of this size lands before its time is over
 _PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to land
 _log = logging.getLogger("lochan.ingest")
 
@@ -36,7 +36,7 @@ class TopicTarget(NamedTuple):
     repository: OpenRepository
     branch: str
     actor: Actor
-    spark: SparkPlace | None = None  # where small objects are merged, if on Spark
+    spark: SparkPlace | None = None  # the place where small objects are merged, if that is Spark
 
 
 async def follow_topics(
@@ -60,7 +60,7 @@ class _Following:
         self._stop, self._listener = stop, listener
         self._clock = into.lake.clock
         self._position = StreamPosition()
-        self._next: dict[Partition, int] = {}  # of what was read, landed or not
+        self._next: dict[Partition, int] = {}  # the next offsets after the messages that were read, landed or not
         self._upkeep: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
@@ -77,7 +77,7 @@ class _Following:
                 await self._pause(deadline)
         except BaseException:
             if self._upkeep is not None:
-                self._upkeep.cancel()  # it has changed nothing, or all that it was to change
+                self._upkeep.cancel()  # it has changed nothing, or has landed already
             raise
         if self._upkeep is not None:
             await self._upkeep
@@ -120,7 +120,7 @@ class _Following:
             message = self._options.message
             message = message._replace(metadata={**message.metadata, OFFSETS: encode_offsets(offsets)})
             landed = await self._land(messages, message, once, await hold.closes())
-        if landed.again:  # by another that follows the same topics, or by a try of ours whose answer was lost
+        if landed.again:  # another process follows the same topics, or the answer to our own try was lost
             await self._find()
         elif landed.commit:
             self._position = StreamPosition(once.batch, offsets)
@@ -142,7 +142,7 @@ class _Following:
         return await work(closes=closes)
 
     def _write(self, target: PoolTarget, first: TopicChunk, deadline: float) -> list[TaskMessage]:
-        """Writes the rows of `first`, and all that comes until the time is over."""
+        """Writes the rows of `first`, and all messages that come until the time is over."""
 
         def fill(loader: Loader) -> None:
             chunk, taken = first, 0

@@ -147,8 +147,8 @@ class _Parts(NamedTuple):
 
     exact: Sql  # whether the sum is exact: there are decimals, and no float is beyond them
     total: Sql  # its text
-    texts: Sql  # of all that are added
-    exact_total: Exact | None = None  # likewise, where the engine adds it up
+    texts: Sql  # the texts of all numbers that are added
+    exact_total: Exact | None = None  # the sum as a decimal, if the engine adds it up
 
 
 def exact_total(each: Aggregated) -> Value:
@@ -252,7 +252,7 @@ _TABLE: dict[str, Callable[[Aggregated], Value]] = {
     "avg": average,
     "min": least,
     "max": greatest,
-    "any": least,  # so that every run and every engine gives the same
+    "any": least,  # so that every run and every engine returns the same
     "first": first,
     "last": last,
     "collect": collect,

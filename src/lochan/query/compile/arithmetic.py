@@ -2,12 +2,11 @@
 
 int with int            int; / cuts towards zero, % has the sign of the left side
 float with a number     float
-decimal with a number   decimal, by + - * with decimals, ints and number literals, where 38 digits hold it; else refused
-                        when a row has one
+decimal with a number   decimal, by + - * with decimals, ints and number literals, if 38 digits hold it; otherwise
+                        refused when a row has one
 string + string         both texts, one after the other
 time ± duration         time, if it lies in the years 1 to 9999; time - time is a duration
-duration ± duration     duration; also duration * int, duration / int
-"""
+duration ± duration     duration; also duration * int, duration / int"""
 
 from __future__ import annotations
 

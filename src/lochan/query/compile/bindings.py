@@ -22,7 +22,7 @@ from lochan.query.dialects.neutral import Neutral
 from lochan.query.functions import AGGREGATES
 
 _STEP = 3  # nested operations after which their length is checked
-_NODES = 300  # of a part that is given a column
+_NODES = 300  # the size of a part that gets a column
 _COMPUTED = frozenset("+-*/%")
 
 
@@ -86,7 +86,7 @@ def _levels(expressions: Sequence[ast.Expr]) -> dict[int, list[ast.Expr]]:
     for each in expressions:
         depth = _depth(each, found)
         if depth % _STEP and isinstance(each, ast.Binary) and each.op in _COMPUTED:
-            found.setdefault(depth, []).append(each)  # the last of it may be the first of the next operator
+            found.setdefault(depth, []).append(each)  # the last one may be the first of the next operator
     return found
 
 

@@ -71,7 +71,7 @@ def by_kind(call: FunctionCall, value: Value, handlers: Handlers, *, may_fail: s
             found.setdefault(result, []).append(made)
             if may_fail:
                 failed.append((_fails(sql, made), text_(may_fail)))
-        elif kind == DECIMAL and FLOAT in handlers:  # it is a number, so to leave it out would be a wrong answer
+        elif kind == DECIMAL and FLOAT in handlers:  # it is a number, so leaving it out would be a wrong answer
             found.setdefault(handlers[FLOAT][0], []).append(refused_where_set(sql, f"`{call.name}`", FLOAT))
         elif kind in (NULL, ERROR):
             found[kind] = [sql]
@@ -98,7 +98,7 @@ class Aggregated:
     call: ast.Call
     scope: Scope
     place: Sql | None  # counts the rows in their order, for aggregates that need it
-    grouped: bool  # a group has a row at least
+    grouped: bool  # whether a group has at least one row
 
     @cached_property
     def value(self) -> Value:

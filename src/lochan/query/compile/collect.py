@@ -168,7 +168,7 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
     for at, kind in enumerate(order):
         others = [ends[other] for other in order[:at] if not {kind, other} <= set(EVERY_NUMBER)]
         alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
-    if as_decimal is not None and alts[DECIMAL] != ends[DECIMAL]:  # something of another kind comes before it
+    if as_decimal is not None and alts[DECIMAL] != ends[DECIMAL]:  # a value of another kind comes before it
         as_decimal = None
     return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value), exact=as_decimal)
 

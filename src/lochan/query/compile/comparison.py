@@ -50,7 +50,7 @@ def compare(op_: str, left: Value, right: Value) -> Sql:
     pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
     if op_ == "==":
         pairs.append(all_of([is_explicit_null(left), is_explicit_null(right)]))
-    if op_ == "!=":  # null is of another kind than all else, and yet unequal to it
+    if op_ == "!=":  # null is of another kind than everything else, and unequal to it
         pairs += [
             all_of([is_explicit_null(left), has_value(right)]),
             all_of([has_value(left), is_explicit_null(right)]),
@@ -137,7 +137,7 @@ def _as_texts(op_: str, left: Value, right: Value) -> Sql:
     test = op(COMPARISONS[op_], order_text(one), order_text(other))
     if op_ == "==" or (one.kinds == other.kinds and one.kinds in ({ARRAY}, {OBJECT})):
         return test
-    kinds = [neutral("first_character", json_text(each)) for each in (one, other)]  # an array is no record
+    kinds = [neutral("first_character", json_text(each)) for each in (one, other)]  # an array is not a record
     return all_of([test, eq(*kinds)])
 
 

@@ -22,8 +22,8 @@ from lochan.query.leaves import Digits
 
 _COMPUTED: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 _WIDE = Context(prec=1_000)
-_INT_DIGITS = 19  # of 64 bits
-_COUNT_DIGITS = 12  # of how many rows there are
+_INT_DIGITS = 19  # digits of 64 bits
+_COUNT_DIGITS = 12  # digits of the number of rows
 
 
 # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,7 +162,7 @@ def compute(op_: str, one: str, left: Value, other: str, right: Value) -> Exact 
         return None
     (wholes, scales) = zip(mine.digits, theirs.digits, strict=True)
     digits = Digits(sum(wholes), sum(scales)) if op_ == "*" else Digits(max(wholes) + 1, max(scales))
-    if sum(digits) + (op_ == "*") > DIGITS_MAX:  # for a product Spark wants a digit more
+    if sum(digits) + (op_ == "*") > DIGITS_MAX:  # for a product Spark needs one more digit
         return None
     made = op(_COMPUTED[op_], _narrow(mine), _narrow(theirs))
     return Exact(exp.Cast(this=made, to=decimal_type(digits.scale)), digits)
@@ -253,7 +253,7 @@ def keys(value: Value) -> list[Sql] | None:
     others = [kind for kind in EVERY_NUMBER if kind in value.alts and kind != DECIMAL]
     if not others:
         return [exact.sql]
-    if sum(exact.digits) >= DIGITS_MAX:  # beside 9.9 there may be 10.0, which has a digit more
+    if sum(exact.digits) >= DIGITS_MAX:  # besides 9.9 there may be 10.0, which has one more digit
         return None
     scale = exact.digits.scale
     reals, decimals, wholes = [nearest(exact)], [exact.sql], []

@@ -66,7 +66,7 @@ def coalesce(*values: Sql) -> Sql:
 
 
 def case(*arms: tuple[Sql, Sql], other: Sql | None = None) -> Sql:
-    """`CASE WHEN test THEN value … ELSE other END`; arms that never hold are left out."""
+    """Returns `CASE WHEN test THEN value … ELSE other END`. Arms that never hold are left out."""
     kept = [(test, value) for test, value in arms if test != FALSE]
     if kept and kept[0][0] == TRUE:
         return kept[0][1]

@@ -21,11 +21,11 @@ _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 
 
 class Split(NamedTuple):
-    """The parts of a string. Each is NULL where the string is of another sort."""
+    """The parts of a string. Each is NULL if the string does not belong to it."""
 
     time: Sql
     rest: Sql  # strings that are not times
-    original: Sql  # the text of those that do
+    original: Sql  # the text of strings that are times
 
 
 def split(string: Sql) -> Split:

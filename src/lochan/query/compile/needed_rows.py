@@ -22,7 +22,7 @@ from lochan.query.compile.sql import Sql
 from lochan.query.dialects.neutral import AGGREGATES, Neutral
 
 ROW_NUMBER = "row_number"
-_NODES_MAX = 500  # of the tests of one query that is named by WITH: each use repeats what is around it
+_NODES_MAX = 500  # of the tests of one query that is named by WITH: each use repeats the tests around it
 
 Tests = list[Sql]
 
@@ -39,7 +39,7 @@ def needed_rows(query: exp.Query, scans: Iterable[exp.Subquery]) -> dict[int, Te
 class _Plan:
     scans: set[int]
     found: dict[int, Tests] = field(default_factory=dict)
-    uses: dict[str, list[Tests]] = field(default_factory=dict)  # of a WITH, each with its tests
+    uses: dict[str, list[Tests]] = field(default_factory=dict)  # the uses of a WITH, each with its tests
 
     def read(self, query: exp.Query) -> None:
         with_ = query.args.get("with_")
@@ -48,7 +48,7 @@ class _Plan:
         for table in query.find_all(exp.Table):
             in_all[table.name] = in_all.get(table.name, 0) + 1
         self._query(query, [])
-        for each in reversed(named):  # each knows only those before it
+        for each in reversed(named):  # each query sees only those before it
             uses = self.uses.get(each.alias, [])
             all_seen = len(uses) == in_all.get(each.alias, 0)
             self._query(each.this, _any_of(uses) if all_seen else [])
@@ -109,7 +109,7 @@ def _inside(select: exp.Select, tests: Tests) -> Tests:
     """Selects the tests, over the result and in HAVING, that can be applied to the input rows of the query."""
     made = [*select.expressions, *_clause(select, "having"), *_clause(select, "order")]
     group = select.args.get("group")
-    in_common: list[Sql] | None = None  # what all rows share that have an effect on each other; None: none has
+    in_common: list[Sql] | None = None  # columns that all rows which affect each other share; None if no rows do
     if group is not None:
         in_common = [each for each in group.expressions if isinstance(each, exp.Column)]
     elif select.args.get("having") is not None or any(_is_aggregate(each) for node in made for each in _here(node)):
@@ -178,7 +178,7 @@ def _of_place(at: int, joins: Sequence[exp.Join], of_rows: Tests) -> Iterator[Sq
     """Yields the tests that a row of a table must pass to be in a pair that matters: those over the pairs, unless a
     join may have pairs without a row of the table, and those of the joins it is in. 0 is the table before the first
     join."""
-    may_lack = False  # a pair may be without a row of this table
+    may_lack = False  # whether a pair may have no row of this table
     for number, join in enumerate(joins, 1):
         kind, on = _kind(join), _parts(join.args.get("on"))
         if number == at:

@@ -26,9 +26,9 @@ from lochan.query.compile.sql import Sql, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
 
-_SAME = frozenset("dDwWtnrf")  # escapes that mean the same to both
+_SAME = frozenset("dDwWtnrf")  # escapes that have the same meaning in both
 _SPACES = " \\t\\n\\f\\r"
-_ODD = frozenset("\\.[]{}()*+?^$|-")  # letters that mean something, in a class or outside
+_ODD = frozenset("\\.[]{}()*+?^$|-")  # characters with a special meaning, in a class or outside
 _HEX = re.compile(r"\\x[0-9a-fA-F]{2}")
 
 

@@ -1,4 +1,4 @@
-"""Compiles a pipe to a plan: one SQL query, and how its columns become rows again."""
+"""Compiles a pipe to a plan: one SQL query, and a description of how its columns become rows again."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ OpenSource = Callable[[ast.Source], Source]
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled query. `row` describes the columns of the result. `load` is where the result goes, if the query names
-    a place."""
+    """A compiled query. `row` describes the columns of the result. `load` is the place for the result, if the query
+    names one."""
 
     query: exp.Query
     row: Column
     sources: tuple[Source, ...]
     load: ast.Load | None = None
-    warnings: tuple[str, ...] = ()  # of fields that no row has
-    absent: frozenset[str] = frozenset()  # names that mean something else if rows that are not read have such a field
-    misread: frozenset[str] = frozenset()  # names by which it must not be told which rows matter
+    warnings: tuple[str, ...] = ()  # about fields that no row has
+    absent: frozenset[str] = frozenset()  # names with another meaning if rows that are not read had such a field
+    misread: frozenset[str] = frozenset()  # names that must not be used to decide which rows matter
 
     def sql(self, dialect: str = "duckdb") -> str:
         """Returns the SQL. Raises Refused if the engine cannot return the rows that the query means."""
@@ -188,9 +188,9 @@ def fill_scans(query: exp.Query, scans: Mapping[str, Scan]) -> exp.Query:
 
 @dataclass(frozen=True)
 class RowTest:
-    sql: str  # of DuckDB; NULL counts as false
+    sql: str  # SQL of DuckDB; NULL counts as false
     request: ScanRequest  # the columns that it needs
-    alias: str  # of the table that has these
+    alias: str  # the alias of the table that has these
 
 
 def row_test(source: Source, test: ast.Expr, text: str, now: int) -> RowTest:

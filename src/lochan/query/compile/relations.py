@@ -1,11 +1,10 @@
-"""Relations, which rows come from, nested in each other. A relation learns only at the end which of its columns are
+"""Relations, from which rows come, nested in each other. A relation learns only at the end which of its columns are
 needed, so a plan reads no leaf and carries no column that is not used outside.
 
     Scan      the rows of a source
-    Picked    rows of another, chosen, ordered, cut, numbered or grouped
+    Picked    rows of another, selected, ordered, cut, numbered or grouped
     Stacked   rows of several, one after the other
-    Joined    pairs of rows
-"""
+    Joined    pairs of rows"""
 
 from __future__ import annotations
 
@@ -95,7 +94,7 @@ class Scan:
         )
 
 
-PLACE = "place"  # in the meta of a placeholder for a scan: which of its reads
+PLACE = "place"  # in the meta of a placeholder for a scan: the number of its read
 
 
 class _Read(NamedTuple):
@@ -109,12 +108,12 @@ class Picked:
     inner: Relation
     alias: str
     tests: tuple[Sql, ...] = ()
-    order: tuple[exp.Ordered, ...] = ()  # none: that of the inner rows
+    order: tuple[exp.Ordered, ...] = ()  # without any, the order of the inner rows
     limit: int | None = None
     group: tuple[Sql, ...] | None = None
     having: Sql | None = None
     numbered: bool = False  # a column counts the inner rows, so these must come in order
-    spread: str = ""  # the column that makes rows of one: it is there even if no query selects it
+    spread: str = ""  # the column that makes several rows of one: it exists even if no query selects it
     columns: dict[str, Sql] = field(default_factory=dict)
 
     def column(self, value: Sql) -> Sql:
@@ -278,9 +277,9 @@ class Rows:
     relation: Relation
     this: Value
     tests: tuple[Sql, ...] = ()
-    order: tuple[exp.Ordered, ...] = ()  # none: that of the relation
+    order: tuple[exp.Ordered, ...] = ()  # without any, the order of the relation
     key: Path | None = None  # the first field of the pool's key, as long as rows are the pool's
-    place: tuple[exp.Ordered, ...] = ()  # by all of that key: what a sort finds equal stays in this order
+    place: tuple[exp.Ordered, ...] = ()  # the order by the whole key: rows that a sort finds equal stay in this order
 
     def where(self, test: Sql) -> Rows:
         return replace(self, tests=(*self.tests, test))

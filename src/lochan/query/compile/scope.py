@@ -1,4 +1,4 @@
-"""What an expression can see, how large it may become, and how its mistakes are reported."""
+"""The scope of an expression: the names it can use, the limits of its size, and reports of its mistakes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from lochan.query.errors import QueryError, UnknownField
 
 @dataclass(frozen=True)
 class Query:
-    """What is the same for the whole query."""
+    """The properties of the whole query."""
 
     text: str
     now: int | None  # microseconds since 1970
     names: Names
-    tolerant: bool = False  # a field that no row of a pool has yet is missing, with a warning
+    tolerant: bool = False  # whether a field that no row of a pool has yet is missing, with a warning
     warnings: list[str] = field(default_factory=list)
-    absent: set[str] = field(default_factory=set)  # names that would mean something else if another row had the field
-    misread: set[str] = field(default_factory=set)  # `a.b` that is no column of the table `a`
+    absent: set[str] = field(default_factory=set)  # names that would have another meaning if another row had the field
+    misread: set[str] = field(default_factory=set)  # names such as `a.b` that are not a column of the table `a`
 
     def unknown(self, error: UnknownField, *, may_come: bool) -> None:
         """Raises the error, or adds a warning if rows may have the field later."""
@@ -43,8 +43,8 @@ class Scope:
     query: Query
     this: Value
     key: Path | None = None  # the first field of the pool's key
-    lenient: bool = False  # a field that no row has is missing, and not a mistake
-    bound: Mapping[int, Value] = field(default_factory=dict)  # parts of expressions that are computed, by their ids
+    lenient: bool = False  # whether a field that no row has is missing, and not a mistake
+    bound: Mapping[int, Value] = field(default_factory=dict)  # computed parts of expressions, by their ids
 
     def forgiving(self) -> Scope:
         return replace(self, lenient=True)

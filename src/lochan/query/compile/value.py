@@ -1,11 +1,10 @@
-"""A value as a plan knows it: one SQL expression for each kind that it may have.
+"""A value in a plan: one SQL expression for each kind that it may have.
 
     alts       {int: t."x:int", string: t."x:string"}     in any row at most one of them is not NULL
-    nothing    what it means where all are NULL: it is missing, or it is null; empty: that never happens
+    nothing    the meaning if all are NULL: the value is missing, or null; empty if that never happens
 
 So kinds are decided while a query is compiled, and a field that has one kind is one plain column. An object has its
-flag among the alternates (TRUE where it is one) and its members beside them, each a value of its own.
-"""
+flag among the alternates (TRUE where it is one) and its members beside them, each a value of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Exact:
-    """A number of many digits as the engine's decimal, if a source has it so (`decimals.py`)."""
+    """A number of many digits as a decimal of the engine, if a source has it so (`decimals.py`)."""
 
     sql: Sql
     digits: Digits
@@ -45,15 +44,15 @@ class Exact:
 class Value:
     alts: Mapping[str, Sql]
     nothing: str = ""
-    element: Type | None = None  # of an array; None: it is empty
-    record: Record | None = None  # of an object
-    format: Format | None = None  # of a time
-    constant: Any = None  # its value, if the query has it as a literal
+    element: Type | None = None  # only for an array; None if it is empty
+    record: Record | None = None  # only for an object
+    format: Format | None = None  # only for a time
+    constant: Any = None  # its value, if it is a literal of the query
     text: Sql | None = None  # a JSON text of the same value, if there is one
-    shaped: Shaped | None = None  # of a field of a source
-    original: Sql | None = None  # of a time: its text, where microseconds do not give it back (`moments.py`)
-    exact: Exact | None = None  # of a decimal: NULL where it is none
-    there: Sql | None = None  # a shorter test of whether it is there than its alternates make
+    shaped: Shaped | None = None  # only for a field of a source
+    original: Sql | None = None  # the text of a time, if microseconds do not reproduce it (`moments.py`)
+    exact: Exact | None = None  # only for a decimal: NULL where there is none
+    there: Sql | None = None  # a test of whether the value exists that is shorter than one made of its alternates
 
     @property
     def kinds(self) -> set[str]:
@@ -87,10 +86,10 @@ class Record:
         body: Body | None = None,
         grows: bool = False,
     ) -> None:
-        """A record `grows` if other rows of its source may have other names later."""
+        """Describes a record. It `grows` if other rows of its source may have other names later."""
         self.grows = grows
         self.names = tuple(dict.fromkeys(names))
-        self.order = order  # None: that of `names`
+        self.order = order  # None for the order of `names`
         self.shaped = shaped
         self.body = body
         self._known = frozenset(self.names)
@@ -140,7 +139,7 @@ class Shaped:
 
     number: Sql
     by_number: Mapping[int, Type]
-    sure: bool = True  # False: an object that it is in may be null in rows of such a shape
+    sure: bool = True  # False if an object around it may be null in rows of such a shape
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Body:
     query made."""
 
     text: Sql
-    names: frozenset[str] = frozenset()  # of members that are columns too
+    names: frozenset[str] = frozenset()  # members that are columns too
     made: frozenset[str] = frozenset()
 
 

@@ -27,8 +27,8 @@ STATES_MAX = 2_000
 _PAIRS_MAX = 40_000
 _CHOICES_MAX = 1 << 20
 _STEPS_MAX = 50_000
-_TURNS_MAX = 3  # of a bounded repetition
-_LONG = 16  # of one letter: two such repetitions behind each other are as bad as two endless ones
+_TURNS_MAX = 3  # the turns of a bounded repetition that are counted
+_LONG = 16  # of one letter: two such repetitions in a row are as bad as two endless ones
 _SINGLE = ("LITERAL", "NOT_LITERAL", "IN", "ANY")
 _LETTERS = "".join(map(chr, range(128))) + "\x85\xa0é\u0130\u017f\u2028\u212aＡ中"
 
@@ -75,10 +75,10 @@ class _Part:
 class _Automaton:
     def __init__(self, flags: int) -> None:
         self._flags = flags
-        self.letters: list[int] = []  # of each state, a bit for each of _LETTERS
-        self.edges: list[dict[int, int]] = []  # from each state to others, in how many ways
-        self.choices = 1  # that short repetitions leave: `a?a?a?` has 8
-        self.has_empty_turns = False  # of a repetition that must have many: any of them may be empty
+        self.letters: list[int] = []  # for each state, a bit for each of _LETTERS
+        self.edges: list[dict[int, int]] = []  # for each state, the states after it, with the number of ways
+        self.choices = 1  # the choices that short repetitions leave: `a?a?a?` has 8
+        self.has_empty_turns = False  # whether a repetition with a minimum of many turns may have empty ones
 
     def whole(self, parsed: Any) -> _Part:
         return self._sequence(parsed, self._flags)
@@ -107,7 +107,7 @@ class _Automaton:
         if op == "GROUPREF_EXISTS":
             _, yes, no = argument
             return self._either([self._sequence(each or (), flags) for each in (yes, no)])
-        return self._any()  # a reference back is any text
+        return self._any()  # a back-reference is any text
 
     def _state(self, op: str, argument: Any, flags: int) -> _Part:
         if len(self.letters) >= STATES_MAX:

@@ -1,32 +1,31 @@
 """Numbers that neither 64 bits nor a double hold, as SQL over their JSON text. Both engines take the same steps, so
 they return the same; nothing is rounded.
 
-    number_key      a text that orders as the numbers do, whatever they are: see `numbers.py` in `query/compile`
-    number_text     back from it: the shortest way to write that number
-    whole_int       what is before the point, of 64 bits; NULL: it has more
-    exact_float     the double whose shortest text is the same number; NULL: there is none
+    number_key      a text with the order of the numbers, for all of them: see `numbers.py` in `query/compile`
+    number_text     the reverse: the shortest text of that number
+    whole_int       the part before the point, of 64 bits; NULL if it has more
+    exact_float     the double whose shortest text is the same number; NULL if there is none
     json_merged     the fields of several JSON objects as one: the last of a name wins, in the place of the first.
                     Options: ("gone", names), with a test for each name after the texts: where it holds, the
                     field is removed;
                     ("renamed", a name, a new one)
-    json_exact      what is at a path of a JSON text, with all digits of its numbers; likewise json_exact_items
-    json_checked    a JSON text as the engine writes it, with all digits of its numbers; NULL: it is none
-    try_decimal     an int as DECIMAL(38, s); NULL: it has too many digits
-    float_decimal   the shortest text of a float likewise
+    json_exact      the value at a path of a JSON text, with all digits of its numbers; json_exact_items similarly
+    json_checked    a JSON text as the engine writes it, with all digits of its numbers; NULL if it is not JSON
+    try_decimal     an int as DECIMAL(38, s); NULL if it has too many digits
+    float_decimal   the same for the shortest text of a float
     decimal_float   the double next to a decimal
-    decimal_round   to so many digits behind the point, halves away from zero
-    decimal_ceil    the next whole number above, and `decimal_floor` below
-    decimal_text    the shortest way to write a decimal, without a power of ten
-    float_fits      whether a float has at most 38 digits before the point and 38 behind it, so that it can be added
+    decimal_round   rounds to a number of digits after the point, halves away from zero
+    decimal_ceil    the next whole number above; `decimal_floor` the next one below
+    decimal_text    the shortest text of a decimal, without a power of ten
+    float_fits      whether a float has at most 38 digits before the point and 38 after it, so that it can be added
     float_plain     such a float without a power of ten; NULL for others
-    plain_whole     what is before the point of a text without a power of ten, DECIMAL(38, 0)
-    plain_rest      27 digits behind it, DECIMAL(37, 27)
-    plain_tail      the 27 digits behind those
-    decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
-    decimal_rest    27 digits behind it, DECIMAL(37, 27)
-    decimal_tail    the 27 digits behind those
-    decimal_total   three such sums as one number's text
-"""
+    plain_whole     the digits before the point of a text without a power of ten, DECIMAL(38, 0)
+    plain_rest      the 27 digits after it, DECIMAL(37, 27)
+    plain_tail      the 27 digits after those
+    decimal_whole   the digits before the point, DECIMAL(38, 0); a number that does not fit ends the query
+    decimal_rest    the 27 digits after it, DECIMAL(37, 27)
+    decimal_tail    the 27 digits after those
+    decimal_total   three such sums as one number's text"""
 
 from __future__ import annotations
 
@@ -36,9 +35,9 @@ from typing import Any
 from lochan.query.dialects.neutral import Forms, Words, plain
 from lochan.query.dialects.shared_texts import json_merged, merged_parts
 
-WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
-MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
-REFUSAL = "lochan refuses: "  # begins the message of an error that the query raises; `refusal` finds it
+WHOLE_DIGITS, REST_DIGITS = 38, 27  # digits of the parts that are summed
+MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers have 19 digits and order as texts
+REFUSAL = "lochan refuses: "  # the beginning of the message of an error that the query raises; `refusal` finds it
 _DIGITS, _TURNED = "0123456789", "9876543210"
 
 
@@ -307,11 +306,11 @@ def _cut(sql: str) -> str:
 # Java would recurse for each of their letters.
 _TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+'
 _NUMBER = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?\z"
-_DOUBLE_DIGITS = 15  # every number of so many is the double nearest to it
-_MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: one that is not may be in it
+_DOUBLE_DIGITS = 15  # every number with so many digits is the double nearest to it
+_MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: it may contain such a number, though not certainly
 _MARK = "\ue000lochan-number:"  # no real string begins with it
 _LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
-_BEHIND = (  # the digits behind the point, and zeros behind those
+_BEHIND = (  # the digits after the point, and zeros after those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "
     f"SUBSTRING(d.s, CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT) + 1) || '{'0' * (REST_DIGITS + 1)}')"
 )

@@ -1,4 +1,4 @@
-"""Texts, as DuckDB writes and matches them."""
+"""Forms of texts, as DuckDB writes and matches them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from lochan.query.dialects.neutral import CAPITALS, SMALL, Forms, fold_case, folds_alike, like_pattern, plain
 
-_BYTES_MAX = 125  # characters of one byte, except 0 and two that stand for all others
+_BYTES_MAX = 125  # characters of one byte, except 0 and two that represent all others
 
 
 def quote_text(value: str) -> str:

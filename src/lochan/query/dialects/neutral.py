@@ -128,37 +128,37 @@ class Words(NamedTuple):
     pattern: Text  # a regular expression, in quotes
     fail: Text
     # lists and structs
-    let: Callable[[str, str, str], str]  # a name, its value, what is made of it
+    let: Callable[[str, str, str], str]  # gets a name, its value, and the expression that uses it
     members: Callable[[Mapping[str, str]], str]  # a struct
     list_of: Callable[[Sequence[str]], str]
     size: str  # the function that counts elements
-    each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
-    kept: Callable[[str, str, str], str]  # the same, and a test
-    some: Callable[[str, str, str], str]  # whether the test holds for an element
-    firsts: Text  # a list without what comes again
+    each: Callable[[str, str, str], str]  # gets a list, a name for its elements, and the result for each
+    kept: Callable[[str, str, str], str]  # gets the same, and a test
+    some: Callable[[str, str, str], str]  # tests whether the test holds for an element
+    firsts: Text  # a list without repeated elements
     last: Text  # the last element
-    joined: Callable[[str, str], str]  # a list of texts as one, and what stands between them
+    joined: Callable[[str, str], str]  # joins a list of texts, with a separator
     # text
     left_trim: Callable[[str, str], str]
     right_trim: Callable[[str, str], str]
     matches: Callable[[str, str], str]
-    found: Callable[[str, str], str]  # a text and a pattern in quotes: a list of all that it matches
-    first_group: Callable[[str, str], str]  # a text and a pattern: its first group in the place of all that it matches
+    found: Callable[[str, str], str]  # gets a text and a pattern in quotes, and returns a list of all matches
+    first_group: Callable[[str, str], str]  # gets a text and a pattern, and replaces each match by its first group
     split: Callable[[str, str], str]
     # numbers, times, addresses
     divided: Callable[[str, int], str]  # towards zero
     float_text: Text
-    shortest: Text  # of a float: the fewest digits that identify it, in any notation
+    shortest: Text  # for a float: the fewest digits that identify it, in any notation
     micros: str  # the function that counts the microseconds of a time
     time_text: Text
     ipv4_digits: Text
     ipv4_text: Text
     # JSON
-    json_text: Text  # of a string
+    json_text: Text  # for a string
     json_string: Form
     json_get: Form
     json_items: Form
-    json_fields: Text  # of an object's text: a list of structs of a name k and a text v
+    json_fields: Text  # for an object's text: a list of structs of a name k and a text v
     json_checked: Form
 
     def once(self, value: str, body: Text) -> str:

@@ -1,7 +1,7 @@
 """Addresses, durations and JSON as texts, by the same steps on both engines.
 
-An address is kept in digits that order as addresses do: `4` and 8 digits, or `6` and 32. A duration is written as
-1d2h3m4.5s."""
+An address is kept in digits that have the same order as addresses: `4` and 8 digits, or `6` and 32. A duration is
+written as 1d2h3m4.5s."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import Array, Object, Type, kind_of
 from lochan.query.dialects.backtracking import EXPONENTIAL, TooLarge, growth
 
-_GROWTH_MAX = 2  # of the ways to match a text with its length: `.*a.*b.*` has the square
+_GROWTH_MAX = 2  # the power by which the ways to match a text grow: for `.*a.*b.*` it is two
 TYPES = {
     INT: "BIGINT",
     FLOAT: "DOUBLE",

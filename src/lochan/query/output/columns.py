@@ -1,11 +1,10 @@
 """Describes the columns of a result, and how a row is made of them.
 
 Column
-  kinds      {"int": "c0", "string": "c1"}    the column of each kind; of a row's at most one is not NULL
-  nothing    missing, null, or "" where one of them is always set
+  kinds      {"int": "c0", "string": "c1"}    the column of each kind; at most one of them is not NULL in a row
+  nothing    missing, null, or "" if one of them is always set
   members    of an object, each a Column again, in order
-  order      where the order differs from row to row: a column, and the names that its numbers stand for
-"""
+  order      if the order differs from row to row: a column, and the names that its numbers represent"""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ class FieldOrder:
 @dataclass(frozen=True)
 class TimeFormat:
     constant: str = ""
-    column: str = ""  # its numbers stand for formats, if there are several
+    column: str = ""  # its numbers represent formats, if there are several
     by_number: Mapping[int, str] = field(default_factory=dict)
-    original: str = ""  # a column of texts: where it is not NULL, that is how the time is written
+    original: str = ""  # a column of texts: if it is not NULL, it is the text of the time
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class BodyText:
 
 @dataclass(frozen=True)
 class Column:
-    kinds: Mapping[str, str]  # a name of no column: it is always so, as with an object that is surely there
+    kinds: Mapping[str, str]  # without a column, a value always has the kind, like an object that always exists
     nothing: str = ""
     members: tuple[tuple[str, Column], ...] = ()
     order: FieldOrder | None = None

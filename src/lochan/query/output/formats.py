@@ -92,7 +92,7 @@ def _has_texts(row: Column) -> bool:
 # ── cells of a table ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-VALUE = "value"  # the only column of rows that are no records
+VALUE = "value"  # the only column of rows that are not records
 
 
 def fields(row: Column) -> tuple[tuple[str, Column], ...]:

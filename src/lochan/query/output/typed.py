@@ -1,12 +1,11 @@
 """Rows as typed Arrow columns, for Parquet, Arrow and data frames: one column for each field.
 
 one kind                     its own type; objects are structs, arrays lists, durations and times have units
-decimals                     DECIMAL(38, s), where one holds them all; else text
-ints and floats              double; an int that no double is, is refused
+decimals                     DECIMAL(38, s), if one holds them all; otherwise text
+ints and floats              double; an int that no double equals is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
 times with their texts       the same: a text may be more exact than microseconds
-missing                      null
-"""
+missing                      null"""
 
 from __future__ import annotations
 
@@ -122,7 +121,7 @@ def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
     if kinds[0] == OBJECT:
         return _structs(batch, column, type)
     values = batch.column(column.kinds[kinds[0]])
-    if pa.types.is_duration(type) and pa.types.is_integer(values.type):  # Arrow makes durations of 64 bits alone
+    if pa.types.is_duration(type) and pa.types.is_integer(values.type):  # Arrow makes durations only of 64 bits
         values = values.cast(pa.int64())
     return values.cast(type)
 

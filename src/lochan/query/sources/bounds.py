@@ -94,7 +94,7 @@ class _Bounds:
                 tests, exact = _like(field(left), pattern)
                 return _either(tuple(map(_unlike, tests))) if exact and tests else ANY_ROW
             case ast.Binary("!=", left, right):
-                return ANY_ROW  # other kinds are neither equal nor unequal
+                return ANY_ROW  # values of other kinds are neither equal nor unequal
             case ast.Binary(op, left, right) if op in TURNED:
                 return self._unequal(left, right) if op == "==" else _unlike(self._compared(left, op, right))
             case ast.Between(of, low, high):
@@ -119,7 +119,7 @@ class _Bounds:
             return IsNull(path)
         if value is None:
             return ANY_ROW
-        if op == "<" and isinstance(value[1], Moment):  # what is known in microseconds may be just before it
+        if op == "<" and isinstance(value[1], Moment):  # a value that is known in microseconds may be just before it
             op = "<="
         return Compare(path, op, *value)
 
@@ -183,7 +183,7 @@ def _behind(begin: str) -> str:
     if not begin:
         return ""
     next = ord(begin[-1]) + 1
-    return begin[:-1] + chr(0xE000 if next == 0xD800 else next)  # halves of a pair are no letters
+    return begin[:-1] + chr(0xE000 if next == 0xD800 else next)  # halves of a pair are not characters
 
 
 # ── constants ────────────────────────────────────────────────────────────────────────────────────────────────────────

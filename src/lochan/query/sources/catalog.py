@@ -1,4 +1,4 @@
-"""What a query needs of a lake: the sources that it names, and which of them the user may read."""
+"""The parts of a lake that a query needs: the sources that it names, and the permissions of the user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Catalog(Protocol):
 
 
 class Permits(Protocol):
-    """What the user may read. Each source is checked before anything of it is read, and before an answer reveals
+    """The permissions of the user. Each source is checked before anything of it is read, and before an answer reveals
     anything about it: a user who may not read a pool does not learn whether it exists."""
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
@@ -51,8 +51,8 @@ class Permits(Protocol):
         """Raises unless the user may know that there is no repository of this name."""
 
     async def check(self, repository: OpenRepository, source: ast.Source, ref: str) -> None:
-        """Raises unless the user may read what the source names at this ref, which need not exist. Paths of files are
-        checked later, by `check_paths`."""
+        """Raises unless the user may read the source at this ref, which need not exist. Paths of files are checked
+        later, by `check_paths`."""
 
     async def check_paths(self, repository: OpenRepository, ref: str, paths: Sequence[str]) -> None:
         """Raises unless the user may read every one of these files."""

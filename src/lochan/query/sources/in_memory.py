@@ -85,7 +85,7 @@ class _Spread:
     def columns(self) -> dict[Leaf, Any]:
         found: dict[Leaf, list[Any]] = {}
         for leaf, cells in self._cells.items():
-            if leaf.kind == ARRAY and self._element(leaf.path) is None:  # no one type holds them: they are text
+            if leaf.kind == ARRAY and self._element(leaf.path) is None:  # as text: no single type holds them all
                 text = Leaf(leaf.path, JSON)
                 cells = [None if cell is None else _json(cell) for cell in cells]
                 others = found.get(text) or self._cells.get(text) or [None] * self._count
@@ -181,7 +181,7 @@ class TableSource:
         columns: Mapping[Leaf, Any],
         numbers: pa.Array,
     ) -> None:
-        """`numbers` are those of the rows' shapes."""
+        """Describes the table. `numbers` are those of the rows' shapes."""
         self.shapes = shapes
         self._known = known
         self._maps = {leaf for leaf, column in columns.items() if pa.types.is_map(column.type)}

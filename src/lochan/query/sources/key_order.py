@@ -192,7 +192,7 @@ class Texts:
             concat(text(f"{row_text(name)}:"), self._value(each))
             for name in sorted(self._names(path))
             for each in self._known((*path, name))
-            if each.leaf.kind not in (DECIMAL, ORIGINAL)  # they are beside something else
+            if each.leaf.kind not in (DECIMAL, ORIGINAL)  # they are beside another leaf
         ]
         joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
         return concat(text("{"), joined, text("}"))

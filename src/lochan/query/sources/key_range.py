@@ -1,4 +1,4 @@
-"""`range low to high` and `.$nokey`: chooses rows of a pool by the first field of its key."""
+"""`range low to high` and `.$nokey`: select rows of a pool by the first field of its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about the rows of several forms together: their shapes under one numbering, and the kinds at each
+"""The properties of the rows of several forms together: their shapes under one numbering, and the kinds at each
 path."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Knowledge:
         self._texts: set[Path] = set()  # paths whose lists are read as text, since no single type holds them all
 
     def renumbered(self, form: Form) -> Mapping[int, int]:
-        """Returns the numbers of shapes in the objects of this form that stand for another shape elsewhere."""
+        """Returns the numbers of shapes in the objects of this form that mean another shape elsewhere."""
         return self._renumbered.get(form, {})
 
     @property

@@ -20,11 +20,11 @@ from lochan.query.sources.key_range import KeyRange
 
 
 class Why:
-    """Why objects were left out. The answer is computed only when it is needed, because few of a hundred thousand
-    objects are kept."""
+    """The reasons why objects were left out. They are computed only when they are needed, because few of a hundred
+    thousand objects are kept."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[Indices, Indices, str]] = []  # among which, kept, reason
+        self._steps: list[tuple[Indices, Indices, str]] = []  # the objects before, those that were kept, and the reason
 
     def keep(self, among: Indices, kept: Indices, reason: str) -> Indices:
         if len(kept) < len(among):

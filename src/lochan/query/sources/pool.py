@@ -48,7 +48,7 @@ class PoolSource:
         self._scans = scans
         self._range = range
         self._choice = Choice(snapshot, range, test, first)
-        self._scanned: Indices | None = None  # by all that was selected so far
+        self._scanned: Indices | None = None  # the objects of all selections so far
         self.read = self._choice.by_form(self._choice.kept)
         # The objects whose fields are all known: with none of them, every field would be unknown.
         self._wide = None if self.read else snapshot
@@ -201,7 +201,7 @@ class PoolSource:
     def _lies_in_order(self) -> bool:
         """Returns whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
-        if key_order.is_composite(self._settings, self.known):  # spans tell nothing of where these lie
+        if key_order.is_composite(self._settings, self.known):  # spans do not show where these lie
             return False
         if not self.snapshot.are_sorted(kept):
             return False

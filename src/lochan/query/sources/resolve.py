@@ -35,12 +35,12 @@ from lochan.versioning.revisions.resolve import ResolvedRef
 # Reads files of a repository, by a ref and a glob, into data objects of this query alone. It first passes their paths
 # to the check.
 CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
-NoteRead = Callable[[str, str, str], Awaitable[None]]  # of a repository, a ref and a path
+NoteRead = Callable[[str, str, str], Awaitable[None]]  # gets a repository, a ref and a path
 ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]
 
 
 class Opening:
-    """The sources of one query: what it reads, and all that was opened for it."""
+    """The sources of one query, with everything that was opened for it."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Opening:
         ref: str = "",
         note: NoteRead | None = None,
     ) -> None:
-        """`ref` is where sources without a ref are read, in the form that follows an @; if it is empty, they are read
-        at their default branches. `note` is called with each source before it is read."""
+        """Opens nothing yet. `ref` is where sources without a ref are read, in the form that follows an @; if it is
+        empty, they are read at their default branches. `note` is called with each source before it is read."""
         self._note = note
         self._read_files = read_files
         self._permits = permits
@@ -67,7 +67,7 @@ class Opening:
         self._text = text
         self._opened: dict[str, OpenRepository] = {}
         self._sources: dict[int, Source] = {}
-        self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # those that are only partly open
+        self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # pools that are only partly open
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Opens the sources of the pipe, and returns a function that finds only these. Raises QueryError for a source
@@ -284,7 +284,7 @@ def source_needs(pipe: ast.Pipe, now: int | None = None) -> Iterator[SourceNeeds
 
 def _narrow(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
     tests: list[Test] = []
-    as_read = True  # the rows have the fields that the source gives them
+    as_read = True  # whether the rows have the fields that the source gives them
     for operator in operators:
         match operator:
             case ast.Where(test) if as_read:

@@ -22,9 +22,9 @@ from lochan.pools.snapshot import DataObject
 
 class FileScan(NamedTuple):
     objects: Sequence[DataObject]
-    columns: dict[str, Type]  # those that the plan reads, with what they hold where they are
+    columns: dict[str, Type]  # the columns that the plan reads, with the type that they have in files that have them
     uniform: bool  # every file has all of them, of the same type
-    with_gaps: Collection[str] = ()  # read in part, where some files lack the object around that part
+    with_gaps: Collection[str] = ()  # columns that are read in part, if some files lack the object around that part
 
 
 class Scans:
@@ -52,12 +52,12 @@ def table(name: str) -> exp.Table:
 
 # Only the columns that the plan reads decide: a thousand schemas that agree on two fields are one scan of these.
 Places = dict[Leaf, Place | None]
-Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds
+Slots = dict[str, tuple[str, Type]]  # by a column's name in lower case: its real name, and its type
 Path = tuple[str, ...]  # a column, and the members of its structs
 
 
 class ScanPart(NamedTuple):
-    """A form as one plan sees it."""
+    """A form in one plan."""
 
     form: Form
     places: Places
@@ -70,7 +70,7 @@ class ScanGroup(NamedTuple):
     columns: Slots
     renumbered: Mapping[int, int]
     uniform: bool  # every file has all of the columns
-    gaps: frozenset[Path] = frozenset()  # not in every file that has what is around it
+    gaps: frozenset[Path] = frozenset()  # paths that some files lack although they have the object around them
 
     @property
     def with_gaps(self) -> set[str]:

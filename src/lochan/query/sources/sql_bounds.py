@@ -58,7 +58,7 @@ def _leaf(column: exp.Expr) -> Leaf:
     """Returns the leaf of a column. For any other expression it returns a leaf without a kind."""
     if isinstance(column, exp.Paren):
         return _leaf(column.this)
-    if isinstance(column, exp.Cast):  # to its own type, as columns of a UNION are
+    if isinstance(column, exp.Cast):  # a cast to its own type, as columns of a UNION have
         leaf = _leaf(column.this)
         return leaf if leaf.kind in _SCALARS and sql_type(leaf.kind) == column.to else Leaf((), "")
     if not isinstance(column, exp.Column):

@@ -76,7 +76,7 @@ def _read(place: Place, leaf: Leaf, table: str) -> Sql:
         json = _text(place, table, exact=leaf.kind == JSON)
         return _of_kind(exp.Nullif(this=json, expression=text("null")) if place.null_marks else json, leaf.kind)
     found = column(place.column, table)
-    if leaf.kind == JSON and place.list_of is not None:  # a list among others that are text
+    if leaf.kind == JSON and place.list_of is not None:  # a list among values that are text
         return neutral("array_json", found, options=(place.list_of,))
     return found
 

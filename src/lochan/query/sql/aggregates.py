@@ -20,15 +20,15 @@ from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of
 from lochan.query.sql.scope import SqlScope
 
-_TEST = "test"  # the name of the condition of a FILTER among the values given
+_TEST = "test"  # the name of the condition of a FILTER among the values
 
 
 @dataclass(frozen=True)
 class WindowOver:
-    """The rows that an aggregate is over."""
+    """The rows over which an aggregate is computed."""
 
     node: exp.Expr
-    scope: SqlScope  # of its arguments
+    scope: SqlScope  # the scope of its arguments
     test: Sql | None = None
     distinct: bool = False
 

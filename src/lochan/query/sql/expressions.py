@@ -33,7 +33,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Mod: "%", exp.IntDiv: "/"}
 NOTHING = Value({}, NULL)
-_DIGITS_MAX = 400  # of a number literal
+_DIGITS_MAX = 400  # digits of a number literal
 
 
 def value_of(node: exp.Expr, scope: SqlScope) -> Value:

@@ -1,14 +1,14 @@
-"""What a query needs of each of its tables: tests that all rows which matter pass, and how many rows are enough.
+"""The rows that a query needs of each of its tables: tests that all rows which matter pass, and a number of rows that
+is enough.
 
 A test of a query around the table's own, such as
 
     WITH recent AS (SELECT ts AS at, host FROM logs)
     SELECT count(*) FROM recent WHERE at >= '2026-11-01'
 
-is one of the table too if the query between them has each row by itself: then a row that fails it has no effect on the
-others. A LIMIT, an aggregate, a window and an outer join between them depend on rows that fail the test, so nothing is
-taken from above those. Of a WITH that is used several times, a row matters if any of its uses needs it.
-"""
+is also a test of the table if the query between them handles each row by itself: then a row that fails it has no effect
+on the others. A LIMIT, an aggregate, a window and an outer join between them depend on rows that fail the test, so
+tests above those are not used. If a WITH is used several times, a row matters if any of its uses needs it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from lochan.query.sql.table_tests import (
 )
 from lochan.query.syntax.expressions import join_balanced
 
-_NODES_MAX = 500  # of the tests of one WITH: each use repeats what is above it
+_NODES_MAX = 500  # of the tests of one WITH: each use repeats the tests above it
 
-Columns = Callable[[str], ast.Expr | None]  # a column of a query as a field of a table in it; None: it is no such field
+Columns = Callable[[str], ast.Expr | None]  # finds the field of a table for a column of a query, or None
 
 
 class TableNeeds:
@@ -146,7 +146,7 @@ def _columns(select: exp.Select, table: str) -> Columns:
     items: dict[str, list[exp.Expr]] = {}
     for item in select.expressions:
         if not isinstance(item, exp.Alias | exp.Column) or isinstance(item.this, exp.Star):
-            return lambda _: None  # what it is called, only the rows or the function tell
+            return lambda _: None  # only the rows or the function show its names
         items.setdefault(item.alias_or_name, []).append(item.unalias())
 
     def column(name: str) -> ast.Expr | None:

@@ -1,6 +1,6 @@
 """Parses text to sqlglot's tree, by DuckDB's grammar. A source may be written without quotes after FROM and JOIN, and
 wherever it has an @: it gets the quotes here, and errors show places in the text as it was written. A name with dashes
-is a difference to SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); elsewhere it is a name."""
+is a difference in SQL's grammar where one is possible, as in EXTRACT(… FROM a-b); elsewhere it is a name."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _TOKEN = re.compile(
 )
 _DASHED = re.compile(r"(?<![\w-])\w+(?:-\w+)+")
 _BEFORE_A_TABLE = re.compile(r"(?:\b(?:from|join)|,)\Z", re.IGNORECASE)
-_DASHED_MAX = 50  # each is found by reading the query once more
+_DASHED_MAX = 50  # each is found by parsing the query once more
 
 
 @dataclass(frozen=True)
 class Text:
-    """A query as it was written, and the positions of sqlglot's places in it."""
+    """A query as it was written, with the original positions of sqlglot's places."""
 
     written: str
     quoted: str
-    quotes: tuple[int, ...]  # places of the quotes that were put in, in `quoted`
+    quotes: tuple[int, ...]  # places of the quotes that were added, in `quoted`
 
     def error(self, message: str, start: int, stop: int, hint: str = "") -> QueryError:
         """Returns an error between two places in `quoted`."""
@@ -66,7 +66,7 @@ def parse_query(text: str) -> tuple[Text, exp.Query]:
 
 
 def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
-    """Parses the text. Names with dashes get their quotes one by one, each where the grammar fails at it."""
+    """Parses the text. Names with dashes get their quotes one by one, at each place where the grammar fails."""
     names: list[tuple[int, int]] = []
     for _ in range(_DASHED_MAX):
         known = _quote_names(text, names)

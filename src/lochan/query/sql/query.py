@@ -31,7 +31,7 @@ from lochan.query.sql.windows import order_of
 class SqlQuery:
     text: Text
     tree: exp.Query
-    pipe: ast.Pipe  # reads all its sources
+    pipe: ast.Pipe  # a pipe that reads all its sources
 
     @property
     def takes_all(self) -> bool:
@@ -78,7 +78,7 @@ class _Planner(Opener):
     sources: list[Source] = field(default_factory=list)
     scans: dict[str, Scan] = field(default_factory=dict)
     ctes: list[dict[str, Made]] = field(default_factory=list)
-    written: list[tuple[str, exp.Query]] = field(default_factory=list)  # WITH, in order
+    written: list[tuple[str, exp.Query]] = field(default_factory=list)  # the queries of WITH, in order
 
     def made(self, node: exp.Expr, outer: SqlScope | None) -> Made:
         scope = SqlScope(self.query, self.text, self, outer=outer)
@@ -150,7 +150,7 @@ class _Planner(Opener):
 
 
 _KINDS = (exp.Union, exp.Intersect, exp.Except)
-_ORIGINAL = "original"  # in a layout, behind the kinds
+_ORIGINAL = "original"  # in a layout, after the kinds
 
 
 def combine(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:

@@ -1,4 +1,4 @@
-"""What an SQL expression can see: the tables of its FROM, those of the queries around it, and names of the select
+"""The scope of an SQL expression: the tables of its FROM, those of the queries around it, and names of the select
 list."""
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class SqlTable:
     """A table of a FROM: its name, and the values of its columns."""
 
     name: str
-    alias: str  # in the plan
+    alias: str  # its alias in the plan
     record: Record
-    optional: bool = False  # on the side of an outer join that may have no row
+    optional: bool = False  # whether it is on the side of an outer join that may have no row
 
     def get(self, name: str) -> Value | None:
         if name not in self.record:
@@ -38,7 +38,7 @@ class SqlTable:
 
 @dataclass
 class Seen:
-    """What was found in an expression."""
+    """Parts of an expression that were found."""
 
     aggregates: int = 0
     windows: int = 0
@@ -66,14 +66,14 @@ class SqlScope:
     tables: Sequence[SqlTable] = ()
     outer: SqlScope | None = None
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
-    named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
-    by_value: bool = False  # rows are compared by their columns, so the same number or moment has the same text
-    aliases: frozenset[str] = frozenset()  # all names that the select list gives
-    groups: bool = False  # it is of groups: a name of the select list that is a field too can only be refused here
-    aggregates: bool = False  # whether one may be called here
+    named: dict[str, Value] = field(default_factory=dict)  # values of the select list, for ORDER BY and similar clauses
+    by_value: bool = False  # whether rows are compared by their columns, so the same number or moment has the same text
+    aliases: frozenset[str] = frozenset()  # all aliases in the select list
+    groups: bool = False  # with groups, a name of the select list that is also a field can only be refused here
+    aggregates: bool = False  # whether aggregates may be called here
     windows: bool = False
     seen: Seen = field(default_factory=Seen)
-    of_group: Seen | None = None  # in a window's aggregate: its arguments may be aggregates of the group, told here
+    of_group: Seen | None = None  # in a window's aggregate: records the aggregates of the group in its arguments
 
     def refused(self, node: exp.Expr, message: str, hint: str = "") -> QueryError:
         return self.text.refused(node, message, hint)

@@ -1,4 +1,4 @@
-"""What a table's name means, which is the same as after `from`, and what a query needs of each table (`needs.py`)."""
+"""Finds the source that a table's name means, as after `from`, and the needs of each table (`needs.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lochan.query.sql.parse import Text
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.sources import source as read_source
 
-SOURCE = "source"  # in a table's meta
+SOURCE = "source"  # the key in a table's meta
 SOURCES_MAX = 200
 
 

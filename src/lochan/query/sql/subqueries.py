@@ -119,7 +119,7 @@ def _one_column(node: exp.Expr, made: Made, scope: SqlScope) -> Value:
     if len(made.columns) != 1:
         raise scope.refused(node, f"this query has {len(made.columns)} columns and must have one")
     value = made.columns[0][1]
-    texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
+    texts = DECIMAL in value.alts and JSON in value.alts  # some of the field's numbers are text
     if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:
         raise scope.refused(node, "the column is a record or an array", "take a field of it")
     alts = {kind: value.alts[kind] for kind in value.alts if kind not in ("error", JSON)}

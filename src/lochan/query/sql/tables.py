@@ -21,12 +21,12 @@ _KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
 
 
 class Opener(Maker, Protocol):
-    """What compiling a FROM needs."""
+    """Compiles the queries that a FROM needs."""
 
     def scan(self, table: exp.Table) -> Scan: ...
 
     def named(self, name: str) -> Made | None:
-        """Returns what an enclosing WITH defines under this name."""
+        """Returns the query that an enclosing WITH defines under this name, or None."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from sqlglot import exp
 from lochan.query.compile.sql import Sql
 from lochan.query.dialects.neutral import AGGREGATES, Neutral
 
-Wanted = set[str] | None  # names of columns; None: all
+Wanted = set[str] | None  # names of columns; None for all
 
 _OWN = ("where", "group", "having", "qualify", "order")
 
@@ -28,13 +28,13 @@ def with_used_columns(query: exp.Query) -> exp.Query:
 
 @dataclass
 class _Plan:
-    in_all: dict[str, int]  # how often each name of a WITH is used
+    in_all: dict[str, int]  # the number of uses of each name of a WITH
     seen: dict[str, list[Wanted]] = field(default_factory=dict)
 
     def read(self, query: exp.Query) -> None:
         self._query(query, None)
         with_ = query.args.get("with_")
-        for each in reversed([] if with_ is None else with_.expressions):  # each knows only those before it
+        for each in reversed([] if with_ is None else with_.expressions):  # each query sees only those before it
             self._query(each.this, self._of_name(each.alias))
 
     def _of_name(self, name: str) -> Wanted:

@@ -10,7 +10,7 @@ from lochan.query.checkpoint import checkpoint
 from lochan.query.errors import QueryError
 from lochan.query.syntax.tokens import END, LITERAL, QUOTED_NAME, SYMBOL, WORD, Token, after_blanks, token_at
 
-DEPTH_MAX = 64  # of parentheses, brackets and branches within each other
+DEPTH_MAX = 64  # levels of parentheses, brackets and branches
 
 
 class Cursor:
@@ -18,9 +18,9 @@ class Cursor:
         self.text = text
         self._at = after_blanks(text, 0)
         self._tokens: dict[int, Token] = {}
-        self._ended = 0  # where the last token taken ended
+        self._ended = 0  # the end of the last token that was taken
         self._depth = 0
-        self.aggregates = False  # whether one may be called here
+        self.aggregates = False  # whether aggregates may be called here
         self.searching = False  # whether `a /b` and `a* b` are two terms
         self.in_switch = False  # `case` and `default` end a search there
 

@@ -7,9 +7,8 @@ not
 == != < <= > >= ~ in like between      (one of them: they do not chain)
 + -
 * / %
-- !                                    in front
-a.b  a[i]  a[i:j]  f(…)                behind
-"""
+- !                                    before the operand
+a.b  a[i]  a[i:j]  f(…)                after the operand"""
 
 from __future__ import annotations
 

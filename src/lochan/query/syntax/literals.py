@@ -33,7 +33,7 @@ _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|[wdhms])", re.ASCII)
 _FLOAT = re.compile(r"\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)(?![\w.])", re.ASCII)
 _INT = re.compile(r"\d+(?![\w.])", re.ASCII)
 _RUN = re.compile(r"[\w.:]+")
-_DIGITS_MAX = 400  # no number that is one has more
+_DIGITS_MAX = 400  # digits of the longest literal
 
 
 def number_at(text: str, start: int) -> tuple[Literal, int]:

@@ -1,4 +1,4 @@
-"""Parsers of the operators that take rows and return rows, one function for each. It is called behind the operator's
+"""Parsers of the operators that take rows and return rows, one function for each. It is called after the operator's
 name."""
 
 from __future__ import annotations

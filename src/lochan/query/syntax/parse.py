@@ -13,7 +13,7 @@ from lochan.query.syntax.operators import SIMPLE, aggregate, is_aggregate, parse
 from lochan.query.syntax.search import bare, ended
 from lochan.query.syntax.spelling import refuse_misspelt
 
-TREE_MAX = 120  # levels, so that a walk through the tree may be recursive
+TREE_MAX = 120  # levels, so that functions may walk through the tree by recursion
 
 
 def parse(text: str) -> Pipe:
@@ -74,7 +74,7 @@ def _nodes(value: object) -> list[Node]:
 # ── pipes: operators in a row ────────────────────────────────────────────────────────────────────────────────────────
 
 
-OPERATORS_MAX = 200  # in a row: each may become a query within the next one's
+OPERATORS_MAX = 200  # operators in a row: each may become a query within the next one's
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "~", ":=")
 
 

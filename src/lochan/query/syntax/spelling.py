@@ -8,9 +8,9 @@ from lochan.query.errors import QueryError
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.tokens import END, SYMBOL, WORD, after_blanks, token_at
 
-_ALONE = ("sort", "fuse", "uniq", "sample", "pass")  # they make sense with nothing behind them
+_ALONE = ("sort", "fuse", "uniq", "sample", "pass")  # these operators are complete without anything after them
 _NUMBERED = ("head", "tail", "top", "sample")
-_ELSEWHERE = {  # what others call it
+_ELSEWHERE = {  # names in other languages
     "filter": "where",
     "limit": "head",
     "take": "head",

@@ -20,10 +20,10 @@ Style = Literal["id", "path"]
 ADDRESS_BYTES_MAX = 768  # of the 1,024 that an S3 key may have; the rest is for the lake's own prefix
 SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or folder
 
-_KEPT_S = 60.0  # how long a folder is written to
-_KEPT_NUMBERS = 100_000  # and for how many records
+_KEPT_S = 60.0  # a writer uses one folder for so long
+_KEPT_NUMBERS = 100_000  # and for so many records
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f%\\]|\.$")  # Azure takes a backslash for a slash, and a last dot away
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f%\\]|\.$")  # Azure takes a backslash for a slash, and drops a dot at the end
 _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %
 _HALF_ESCAPE = re.compile(rb"%[0-9A-F]?$")
 
@@ -33,8 +33,8 @@ def no_plan() -> int:
 
 
 class Addresses:
-    """Each call returns a new address. `last_plan` gives the number of the last plan of garbage collection that is
-    known here."""
+    """Makes the addresses of one writer. Each call returns a new address. `last_plan` returns the number of the last
+    plan of garbage collection that this process knows."""
 
     def __init__(
         self,
@@ -54,20 +54,22 @@ class Addresses:
         self._ids = ids
         self._last_plan = last_plan
         self._mint = 0
-        self._since = float("-inf")  # when that number was taken
+        self._since = float("-inf")  # the time at which that number was read
 
     def new(self, path: str, mint: int, *, exact: bool = False) -> str:
-        """`mint` is the journal number that the writer had folded before the first byte. `exact`: no older one is
-        reused. That of a file which only a table names must not be older than the state that the table was made from:
-        the fold reads no tables, and does not see that such a file is too old to be named (G3)."""
+        """Returns a new address. `mint` is the journal number that the writer had folded before the first byte. With
+        `exact`, no older number is reused. A file that only a table names needs this: its number must not be older than
+        the state that the table was made from, because the fold reads no tables and does not see that such a file is
+        too old to be named (G3)."""
         name = self._ids.ksuid(self._clock.wall())
         address = f"{self._folder_of(mint) if exact else self._folder(mint)}/{name}"
         return with_path(address, path) if self.style == "path" else address
 
     def _folder(self, mint: int) -> str:
-        """Reuses a number that was folded a while ago: it too was folded before the first byte, and garbage collection
-        only becomes more careful. A new folder costs a disk three more syncs than an existing one. A number from before
-        the last plan is not reused: the next plan refuses it (G3), and then every retry would be refused like it."""
+        """Returns the folder for this number, or the current folder, which has a number that was folded a while ago.
+        That number too was folded before the first byte, and garbage collection only becomes more careful. A new folder
+        costs a disk three more syncs than an existing one. A number from before the last plan is not reused: the next
+        plan refuses it (G3), and then every retry would be refused like it."""
         if mint >= self._mint and not self._is_kept(mint):
             self._mint, self._since = mint, self._clock.boot()
         return self._folder_of(min(mint, self._mint))
@@ -81,7 +83,8 @@ class Addresses:
 
 
 def with_path(address: str, path: str) -> str:
-    """With as many of the path's first segments as fit: rules match the beginning of a path."""
+    """Returns the address with as many of the path's first segments as fit, because rules match the beginning of a
+    path."""
     for segment in path.split("/"):
         longer = f"{address}/{_safe(segment)}"
         if len(longer.encode()) > ADDRESS_BYTES_MAX:
@@ -91,12 +94,12 @@ def with_path(address: str, path: str) -> str:
 
 
 def is_outside(address: str) -> bool:
-    """Whether this is the URL of a file outside the lake. Our own names have no empty segment, so no `://`."""
+    """Returns whether this is the URL of a file outside the lake. Our own names have no empty segment, so no `://`."""
     return "://" in address
 
 
 def is_workspace_file(address: str) -> bool:
-    """Whether this is `<repository>/workspaces/…`: a file in the lake that others wrote, and may overwrite."""
+    """Returns whether this is `<repository>/workspaces/…`: a file in the lake that others wrote, and may overwrite."""
     return address.split("/", 2)[1:2] == ["workspaces"]
 
 
@@ -109,10 +112,10 @@ def _safe(segment: str) -> str:
 
 
 class BodySettings(NamedTuple):
-    """How the files of bodies are named and tagged, from the lake's configuration."""
+    """Names and tags of the files of bodies, from the lake's configuration."""
 
     address_style: Style = "id"
-    tag_paths: bool = False  # each file is tagged with its logical path, on stores that have tags
+    tag_paths: bool = False  # whether each file is tagged with its logical path, on stores that have tags
 
 
 STANDARD = BodySettings()

@@ -3,9 +3,8 @@
     block (address, offset, size) ──▶ the alias whose span holds it ──▶ the same bytes in the target file
 
 A span that lies in an aliased span is read at the target. A span that does not, or only in part, is read where it is.
-`resolve` is for tables, and `Aliases.place` for a block. Both decide alike, and both are pure: garbage collection,
-dedupe and every reader agree on where a byte is.
-"""
+`resolve` is for tables, and `Aliases.place` for a block. Both decide in the same way, and both are pure: garbage
+collection, dedupe and every reader agree on where a byte is."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
@@ -26,7 +25,7 @@ _WHOLE_FILE = 1 << 62  # an alias of a file, from before there were aliases of s
 
 
 class Aliases:
-    """REQUIRES: no two spans of one file overlap. Raises Corrupt."""
+    """Aliases, which are looked up by block. REQUIRES: no two spans of one file overlap. Raises Corrupt."""
 
     def __init__(self, tables: Iterable[pa.Table], files: Mapping[str, str] = {}) -> None:
         self.table = in_order(
@@ -41,14 +40,14 @@ class Aliases:
         return len(self.table)
 
     def place(self, block: Block) -> Block:
-        """The same bytes, where they are now."""
+        """Returns the same bytes at the place where they are now."""
         found = self.find(block)
         if found is None:
             return block
         return Block(found.target, found.target_offset + block.offset - found.offset, block.size, block.sha256)
 
     def find(self, block: Block) -> AliasRow | None:
-        """The alias whose span holds the block."""
+        """Returns the alias whose span holds the block, or None."""
         row = self._row(block.address, block.offset)
         if row < 0:
             return None
@@ -63,7 +62,8 @@ class Aliases:
         return entry if placed == entry.blocks else msgspec.structs.replace(entry, blocks=placed)
 
     def place_file(self, entry: Entry) -> Entry:
-        """As `place_entry`; but an object that is a whole file, though its entry names several blocks, is one block."""
+        """Places an entry like `place_entry`. An object that is a whole file becomes one block, even if its entry names
+        several."""
         placed = self.place_entry(entry)
         found = self.find(entry.blocks[0]) if len(entry.blocks) > 1 else None
         if found is None or found.target_size != entry.size:
@@ -77,7 +77,7 @@ class Aliases:
         return msgspec.structs.replace(entry, blocks=(whole,))
 
     def place_table(self, entries: pa.Table) -> pa.Table:
-        """The entries, with the blocks where they are now."""
+        """Returns the entries, with their blocks at the places where they are now."""
         if not len(self) or not len(entries):
             return entries
         index = entries.schema.get_field_index("blocks")
@@ -95,7 +95,8 @@ class Aliases:
         return pa.ListArray.from_arrays(offsets, placed, type=lists.type)
 
     def _row(self, address: str, offset: int) -> int:
-        """The last alias of that file that begins no later; -1: there is none."""
+        """Returns the row of the last alias of that file that does not begin after the offset, or -1 if there is
+        none."""
         files = self._files
         at = bisect_left(range(files.count), address.encode(), key=files.address)
         if at == files.count or files.address(at) != address.encode():
@@ -114,8 +115,8 @@ class Aliases:
 
 
 class _AliasedFiles:
-    """The distinct addresses, sorted, each with the rows of its aliases. Looked at as bytes where they are: a look-up
-    among a million aliases makes no object for each."""
+    """The distinct addresses, sorted, each with the rows of its aliases. They are compared as bytes in place, so a
+    look-up among a million aliases does not make an object for each."""
 
     def __init__(self, table: pa.Table) -> None:
         codes = _whole(table["address"]).dictionary_encode()
@@ -132,7 +133,8 @@ class _AliasedFiles:
 
 
 def resolve(spans: pa.Table, aliases: pa.Table) -> pa.Table:
-    """SPAN_SCHEMA and `alias`: where the bytes of each span are, and the row of the alias that says so, or -1.
+    """Returns a table of SPAN_SCHEMA and `alias`: where the bytes of each span are, and the row of the alias that says
+    so, or -1.
 
     REQUIRES: the aliases are sorted by address and offset, and do not overlap in one file."""
     alias = np.full(len(spans), -1, np.int64)
@@ -151,8 +153,9 @@ def resolve(spans: pa.Table, aliases: pa.Table) -> pa.Table:
 
 
 def _match(spans: pa.Table, aliases: pa.Table, found: npt.NDArray[np.int64]) -> None:
-    """Both are sorted together by file and offset. The last alias before a span is the only one that can hold it."""
-    sources = _whole(aliases["address"]).dictionary_encode()  # sorted: the codes ascend
+    """Writes the row of the alias that holds each span into `found`. Both tables are sorted together by file and
+    offset. The last alias before a span is the only one that can hold it."""
+    sources = _whole(aliases["address"]).dictionary_encode()  # it is sorted, so the codes ascend
     codes = pc.index_in(_whole(spans["address"]), value_set=sources.dictionary)
     asked = np.flatnonzero(np.asarray(codes.is_valid()))
     if not len(asked):
@@ -175,11 +178,11 @@ def _match(spans: pa.Table, aliases: pa.Table, found: npt.NDArray[np.int64]) -> 
 
 
 def overlaps(spans: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
-    """For each span, whether it shares a byte with one of the others. REQUIRES: the others are sorted by address and
-    offset, and do not overlap in one file."""
+    """Returns, for each span, whether it shares a byte with one of the others. REQUIRES: the others are sorted by
+    address and offset, and do not overlap in one file."""
     if not len(spans) or not len(others):
         return np.zeros(len(spans), bool)
-    # The last one that begins before the span's last byte is the one that could end after its first.
+    # Only the last one that begins before the span's last byte could end after its first.
     last_byte = np.asarray(spans["offset"]) + np.asarray(spans["size"]) - 1
     ends = pa.table([spans["address"], pa.array(last_byte), pa.array(np.zeros(len(spans), np.int64))], SPAN_SCHEMA)
     wide = others.set_column(2, SPAN_SCHEMA.field("size"), pa.array(np.full(len(others), _WHOLE_FILE)))
@@ -192,8 +195,8 @@ def overlaps(spans: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def overlapping(spans: pa.Table) -> pa.Table:
-    """Returns the spans that begin before an earlier span of the same file ends. REQUIRES: sorted by address and
-    offset."""
+    """Returns the spans that begin before an earlier span of the same file ends. REQUIRES: the spans are sorted by
+    address and offset."""
     if len(spans) < 2:
         return spans.slice(0, 0)
     address = _whole(spans["address"])
@@ -203,7 +206,7 @@ def overlapping(spans: pa.Table) -> pa.Table:
 
 
 def spans_of(blocks: pa.StructArray) -> pa.Table:
-    """SPAN_SCHEMA, one for each block."""
+    """Returns a table of SPAN_SCHEMA with a row for each block."""
     return pa.table([pc.struct_field(blocks, name) for name in SPAN_SCHEMA.names], SPAN_SCHEMA)
 
 

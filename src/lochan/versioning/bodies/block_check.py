@@ -1,12 +1,11 @@
-"""Which blocks on a disk need not be hashed again, and reads of parts of blocks.
+"""Decides which blocks on a disk need not be hashed again, and checks reads of parts of blocks.
 
 A block that was read recently and was right is trusted while its file's stamp stays the same, because hashing it takes
 longer than sending it. Every now and then it is hashed anyway, because a disk can lose data without a trace. A store
 behind a network has no stamps: there every read of a whole block is checked, and a read of a part is not.
 
-A part is handed out after the whole block was read and had its SHA-256, at the stamp that the file still has. A reader
-that comes while a block is being hashed waits for the result and does not hash it again.
-"""
+A part is returned after the whole block was read and had its SHA-256, at the stamp that the file still has. A reader
+that comes while a block is being hashed waits for the result and does not hash it again."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -24,14 +23,15 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-_TIMES = 15  # after a check, so many times the size of the block can be read without another
+_TIMES = 15  # after a check, this many times the size of the block can be read without another one
 _HELD_MAX = 4_096
-_LARGE_BYTES = 1 << 20  # only such blocks are shared with other processes: hashing a smaller one is as quick as asking
+_LARGE_BYTES = 1 << 20  # only larger blocks are shared with other processes: a smaller one is hashed as quickly
 _Key = tuple[str, int]
 
 
 class TrustedBlocks:
-    """`verified` is what other processes have found. Without it each process hashes blocks itself."""
+    """Remembers which blocks were read and were right. `verified` is what other processes have found; without it each
+    process hashes blocks itself."""
 
     def __init__(
         self,
@@ -47,16 +47,17 @@ class TrustedBlocks:
         return self._stamps is not None
 
     def stamp(self, block: Block) -> FileStamp | None:
-        """Compare it before and after reading the block."""
+        """Returns the stamp of the block's file. Callers compare it before and after reading the block."""
         return None if self._stamps is None else self._stamps.stamp(block.address)
 
     def identity(self, block: Block) -> FileStamp | None:
-        """Like the stamp, but also for a new file: for a reader that reads it in pieces and has just hashed all of
-        it."""
+        """Returns the file's identity, which is like the stamp but exists for a new file too. It is for a reader that
+        reads the file in pieces and has just hashed all of it."""
         return None if self._stamps is None else self._stamps.identity(block.address)
 
     def believes(self, block: Block, stamp: FileStamp | None, size: int | None = None) -> bool:
-        """Whether a read of so many bytes (by default all) need not be checked. The bytes are counted."""
+        """Returns whether a read of `size` bytes (by default of the whole block) needs no check, and counts those
+        bytes."""
         if stamp is None:
             return False
         key = block.address, block.offset, stamp
@@ -106,9 +107,9 @@ class BlockCheck:
     async def part(
         self, block: Block, start: int, data: bytes, seen: FileStamp | None
     ) -> tuple[bytes, FileStamp | None]:
-        """`data` was just read at `start` of the block. The bytes that are returned are right. With them comes the
-        value that the reader passes as `seen` with the next part of the same block. Raises Corrupt if the block is
-        still damaged after a second reading, and what the store raises."""
+        """Returns the right bytes of a part. `data` was just read at `start` of the block. The second value is the one
+        that the reader passes as `seen` with the next part of the same block. Raises Corrupt if the block is still
+        damaged after a second reading, and what the store raises."""
         key, stop = (block.address, block.offset), start + len(data)
         is_new = True
         while True:
@@ -148,7 +149,7 @@ class BlockCheck:
                 raise Corrupt("its SHA-256 is not the one it was written with")
 
     async def _hashed(self, block: Block, start: int, stop: int) -> tuple[bytes, bytes]:
-        """These bytes of the block, and the digest of the whole block."""
+        """Returns these bytes of the block, and the digest of the whole block."""
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [sha256])
         part: list[bytes] = []

@@ -1,8 +1,7 @@
-"""Where the blocks of a repository are read: at their own address, or where an alias leads (G7).
+"""The places where the blocks of a repository are read: at their own address, or where an alias leads (G7).
 
-Every reader asks here, and nowhere else. A repository without aliases, which most are, costs one comparison. The tables
-that a state names are read once, and kept until the state names others.
-"""
+Every reader asks this module, and no other. A repository without aliases, as most are, costs one comparison. The tables
+that a state names are read once, and kept until the state names others."""
 
 from __future__ import annotations
 
@@ -24,20 +23,20 @@ if TYPE_CHECKING:  # Arrow is imported only if there are aliases
 
 
 class Places(Protocol):
-    """Where a reader of bodies finds blocks."""
+    """Finds the places of blocks, for a reader of bodies."""
 
     def ready(self) -> Callable[[Block], Block] | None:
-        """What places one block. None: tables have to be read first."""
+        """Returns a function that places one block, or None if tables have to be read first."""
 
     async def place(self, entry: Entry) -> Entry:
-        """The entry with its blocks where they are now."""
+        """Returns the entry with its blocks at the places where they are now."""
 
     async def place_again(self, entry: Entry) -> Entry:
-        """The same after a probe of the journal, for a reader that has missed a file (G5)."""
+        """Places the entry again after a probe of the journal, for a reader that has missed a file (G5)."""
 
 
 class NoPlaces:
-    """Every block is at its address: for a reader whose entries were placed before."""
+    """Places every block at its own address, for a reader whose entries were placed before."""
 
     def ready(self) -> Callable[[Block], Block] | None:
         return _as_it_is
@@ -56,18 +55,18 @@ class BlockPlaces:
         self._journal = journal
         self._now = now
         self._names = AliasNames()
-        self._aliases: Aliases | None = None  # those of these names
+        self._aliases: Aliases | None = None  # the aliases of these names
         self._ready: Callable[[Block], Block] | None = None
-        self._ready_at = _NEVER  # the number of the state that it is of
+        self._ready_at = _NEVER  # the number of the state that it belongs to
 
     @property
     def names(self) -> AliasNames:
-        """As this process last saw them."""
+        """The names of the tables of aliases, as this process last saw them."""
         return self._now()
 
     def ready(self) -> Callable[[Block], Block] | None:
         number = self._journal.tail.state.number
-        if number != self._ready_at:  # the names are worked out once for each state
+        if number != self._ready_at:  # the names are computed once for each state
             self._ready = self._find_ready()
             self._ready_at = number if self._ready is not None else _NEVER
         return self._ready
@@ -92,18 +91,19 @@ class BlockPlaces:
         return [aliases.place_entry(each) for each in entries]
 
     async def place_files(self, entries: Sequence[Entry]) -> list[Entry]:
-        """For engines that read whole files: an object that was coalesced into one file is one block."""
+        """Places the entries for engines that read whole files: an object that was coalesced into one file is one
+        block."""
         if self.names == _NONE:
             return list(entries)
         aliases = await self.aliases()
         return [aliases.place_file(each) for each in entries]
 
     async def place_table(self, entries: pa.Table) -> pa.Table:
-        """ENTRY_SCHEMA, or any table with blocks."""
+        """Places the blocks of a table of ENTRY_SCHEMA, or of any table with blocks."""
         return entries if self.names == _NONE else (await self.aliases()).place_table(entries)
 
     async def aliases(self) -> Aliases:
-        """All there are, as this process last saw them. Raises Corrupt for a table that is damaged or gone."""
+        """Returns all aliases, as this process last saw them. Raises Corrupt for a table that is damaged or gone."""
         while True:
             names = self.names
             with suppress(ConcurrentCommit):
@@ -112,7 +112,8 @@ class BlockPlaces:
                     return found
 
     async def load(self, names: AliasNames) -> Aliases:
-        """Loads the aliases of any state. Raises ConcurrentCommit if its tables were replaced and already collected."""
+        """Loads the aliases of any state. Raises ConcurrentCommit if its tables were replaced and have been
+        collected."""
         from lochan.formats.alias_table import AliasTableGone
 
         if self._aliases is not None and names == self._names:
@@ -129,7 +130,8 @@ class BlockPlaces:
 
 
 async def load_aliases(store: Store, repository: str, names: AliasNames) -> Aliases:
-    """Raises Corrupt for a table that is damaged or gone: nobody may read a byte without it."""
+    """Loads the tables of aliases. Raises Corrupt for a table that is damaged or gone: nobody may read a byte without
+    it."""
     from lochan.versioning.bodies.aliases import NO_ALIASES, Aliases
 
     if names == _NONE:

@@ -1,4 +1,4 @@
-"""A body on its way in: what was declared about it, the digests that are computed, and chunks cut to other sizes."""
+"""An incoming body: its declared values, the digests that are computed, and chunks that are cut to other sizes."""
 
 import hashlib
 from collections import deque
@@ -39,15 +39,15 @@ class IncomingBody:
 
     @property
     def hashers(self) -> list[Hasher]:
-        """Feed every byte of the body to them, in order."""
+        """The hashers of the body. The caller feeds every byte of the body to each of them, in order."""
         return [self._md5, *self._others.values()]
 
     def verify(self) -> dict[str, str]:
-        """S3's additional checksums as computed. Raises BadDigest for a body that is not as declared."""
+        """Returns S3's additional checksums as computed. Raises BadDigest for a body that is not as declared."""
         return self._declared.verified(self.path, self._md5.hexdigest(), self._others)
 
     def entry(self, blocks: Sequence[Block], mtime: int) -> Entry:
-        """Raises BadDigest too: an unverified body does not become an entry."""
+        """Makes the entry of the body. Raises BadDigest too: an unverified body does not become an entry."""
         checksums = self.verify()
         md5 = self._md5.hexdigest()
         return Entry(
@@ -83,8 +83,8 @@ def ready(
     checksums: Mapping[str, str | None] = _NONE,
     sha256: bytes | None = None,
 ) -> HashedBody:
-    """Raises what `Bodies.write` would raise before its put, so that a refused body fails alone and not its pack.
-    `sha256` is that of `data`, if it is already known."""
+    """Returns the body, hashed and verified. Raises what `Bodies.write` would raise before its put, so that a refused
+    body fails alone and not its pack. `sha256` is that of `data`, if it is already known."""
     if len(data) > PACKED_BYTES_MAX:
         raise Invalid(f"{path!r}: a body of {len(data)} bytes is too large for a pack, {PACKED_BYTES_MAX} is the limit")
     check_key(path)
@@ -100,15 +100,15 @@ def ready(
 
 
 class Cutter:
-    """A sender's chunks of any size, cut to other sizes."""
+    """Cuts a sender's chunks of any size to other sizes."""
 
     def __init__(self, chunks: AsyncIterable[bytes]) -> None:
         self._chunks = aiter(chunks)
-        self._held: deque[bytes | memoryview] = deque()  # received and not taken yet
+        self._held: deque[bytes | memoryview] = deque()  # received, and not taken yet
         self._held_bytes = 0
 
     async def more(self, than: int = 0) -> bool:
-        """Whether more than so many bytes are left to take."""
+        """Returns whether more than `than` bytes are left to take."""
         while self._held_bytes <= than:
             chunk = await anext(self._chunks, None)
             if chunk is None:
@@ -119,11 +119,12 @@ class Cutter:
         return True
 
     async def take(self, size: int) -> bytes:
-        """The next `size` bytes; fewer only at the end, and then none."""
+        """Returns the next `size` bytes. It returns fewer only at the end, and then none."""
         return await self.take_some(size, size)
 
     async def take_some(self, least: int, most: int) -> bytes:
-        """The next bytes, not copied where they came in one chunk; fewer than `least` only at the end, then none."""
+        """Returns the next bytes, without a copy where they came in one chunk. It returns fewer than `least` only at
+        the end, and then none."""
         taken: list[bytes | memoryview] = []
         size = 0
         while size < min(least, most) and await self.more():
@@ -134,7 +135,7 @@ class Cutter:
         return b"".join(taken)
 
     def put_back(self, data: bytes | memoryview) -> None:
-        """It is taken next."""
+        """Puts bytes back, which are then taken next."""
         if data:
             self._held.appendleft(data)
             self._held_bytes += len(data)

@@ -18,7 +18,8 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class XxHash:
-    """The native state ends with its first digest, so the digest is kept for later calls."""
+    """A hasher of the xxHash family. The native state ends with its first digest, so the digest is kept for later
+    calls."""
 
     maker = ""
 
@@ -48,10 +49,10 @@ class XxHash128(XxHash):
 
 
 class Crc:
-    """Big-endian, as S3 writes it."""
+    """A hasher of a CRC. Its digest is big-endian, as S3 writes it."""
 
     width_bytes: ClassVar[int]
-    name: ClassVar[str]  # of the function in awscrt
+    name: ClassVar[str]  # the name of the function in awscrt
 
     def __init__(self) -> None:
         self._value = 0
@@ -69,7 +70,7 @@ class Crc:
 
     @classmethod
     def join(cls, left: bytes, right: bytes, right_length: int) -> bytes:
-        """The digest of two bodies one after the other, computed from their digests."""
+        """Returns the digest of two bodies, one after the other, computed from their digests."""
         combine = getattr(awscrt(), f"combine_{cls.name}")
         joined: int = combine(int.from_bytes(left, "big"), int.from_bytes(right, "big"), right_length)
         return joined.to_bytes(cls.width_bytes, "big")
@@ -80,7 +81,7 @@ class Crc32(Crc):
 
     @classmethod
     def step(cls) -> Callable[[bytes, int], int]:
-        return zlib.crc32  # without the extra package
+        return zlib.crc32  # the fallback without the extra package
 
 
 class Crc32c(Crc):
@@ -121,12 +122,13 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
     "XXHASH128": XxHash128,
 }
 CRCS: Mapping[str, type[Crc]] = {"CRC32": Crc32, "CRC32C": Crc32c, "CRC64NVME": Crc64Nvme}
-COMPOSITE: Final = "COMPOSITE"  # of an upload in parts: the hash of the parts' digests, with `-N`
-FULL_OBJECT: Final = "FULL_OBJECT"  # only of CRCs, which can be joined without reading the bodies again
+COMPOSITE: Final = "COMPOSITE"  # for an upload in parts: the hash of the parts' digests, with `-N`
+FULL_OBJECT: Final = "FULL_OBJECT"  # only for CRCs, which can be joined without reading the bodies again
 
 
 def composite(algorithm: str, digests: Sequence[str]) -> str:
-    """From the parts' values in base64, in the order of their numbers."""
+    """Returns the composite checksum of the parts. `digests` are their values in base64, in the order of their
+    numbers."""
     hasher = ALGORITHMS[algorithm]()
     for digest in digests:
         hasher.update(b64decode(digest))
@@ -134,22 +136,22 @@ def composite(algorithm: str, digests: Sequence[str]) -> str:
 
 
 def full_object(algorithm: str, parts: Sequence[tuple[str, int]]) -> str:
-    """From the parts' values in base64 and their lengths; of a CRC."""
+    """Returns the CRC of the whole object, from the values of its parts in base64 and their lengths."""
     crc = CRCS[algorithm]
     whole = reduce(lambda left, right: crc.join(left, b64decode(right[0]), right[1]), parts[1:], b64decode(parts[0][0]))
     return b64encode(whole).decode()
 
 
 def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str:
-    """The checksum of the object made from an upload's parts, from their values in base64 and their lengths."""
+    """Returns the checksum of the object made from an upload's parts, from their values in base64 and their lengths."""
     if type == FULL_OBJECT:
         return full_object(algorithm, parts)
     return composite(algorithm, [value for value, _ in parts])
 
 
 class DeclaredChecksums:
-    """`md5` is 32 hex digits. `checksums` are in base64, by their S3 names. None: compute the value; a trailer after
-    the body declares it, and the caller compares."""
+    """The checksums that a sender has declared. `md5` is 32 hex digits. `checksums` are in base64, by their S3 names. A
+    value of None is only computed: a trailer after the body declares it, and the caller compares."""
 
     def __init__(self, md5: str | None, checksums: Mapping[str, str | None]) -> None:
         if md5 is not None and not _MD5.fullmatch(md5):
@@ -164,7 +166,7 @@ class DeclaredChecksums:
         return {name: ALGORITHMS[name]() for name in self._checksums}
 
     def verified(self, path: str, md5: str, hashers: Mapping[str, Hasher]) -> dict[str, str]:
-        """The computed additional checksums. Raises BadDigest if one is not as declared."""
+        """Returns the computed additional checksums. Raises BadDigest if one is not as declared."""
         if self._md5 is not None and self._md5 != md5:
             raise BadDigest(f"{path!r}: the body's MD5 is {md5}, but {self._md5} was declared")
         found = {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}

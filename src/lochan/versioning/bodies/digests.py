@@ -1,8 +1,7 @@
-"""Hashing in threads: while pieces of a body are hashed, the store writes them or fetches the next.
+"""Hashes bodies in threads: while pieces of a body are hashed, the store writes them or fetches the next.
 
 hashlib releases the interpreter lock for more than 2 KiB, so the hashers of one body run at the same time, each in its
-own thread and at its own pace. MD5 takes more than twice as long as SHA-256.
-"""
+own thread and at its own pace. MD5 takes more than twice as long as SHA-256."""
 
 import hashlib
 from base64 import b64encode
@@ -16,8 +15,8 @@ from lochan.versioning.bodies.checksums import ALGORITHMS, Hasher
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-INLINE_BYTES_MAX = 128 << 10  # MD5 takes about 0.2 ms for it, a round trip through a thread about 0.1 ms
-_LAG_BYTES_MAX = 8 << 20  # how far the slowest hasher may be behind; memory for each body on its way
+INLINE_BYTES_MAX = 128 << 10  # MD5 takes about 0.2 ms for it; a round trip through a thread takes about 0.1 ms
+_LAG_BYTES_MAX = 8 << 20  # how far the slowest hasher may be behind, which is memory for each incoming body
 _TURN_BYTES = 2 << 20  # the least that wakes a thread while others are at work
 _WORKERS = 4  # more would only take processors from the event loop
 
@@ -37,12 +36,12 @@ class Hashing:
 
 
 class Feed:
-    """Feeds pieces to hashers, in order, with a delay. Do not use a hasher before `done`."""
+    """Feeds pieces to hashers, in order, with a delay. Hashers may be used only after `done`."""
 
     def __init__(self, hashing: Hashing, hashers: Sequence[Hasher]) -> None:
         self._hashing = hashing
         self._lanes = [_Lane(hasher, self) for hasher in hashers]
-        self.lock = Lock()  # for what both the event loop and the lanes touch
+        self.lock = Lock()  # guards what both the event loop and the lanes use
         self.failed: BaseException | None = None
         self._loop: Any = None
         self._gathered: list[bytes] = []  # for the next turn of the lanes
@@ -52,8 +51,8 @@ class Feed:
         self._lag_awaited = 0
 
     async def add(self, data: bytes) -> None:
-        """A piece that is too small for a thread, or without an event loop to block, is hashed at once if all pieces
-        before it are hashed."""
+        """Adds a piece. It is hashed at once if it is too small for a thread, or if there is no event loop to block,
+        and all pieces before it are hashed."""
         size, lag = len(data), self._lag() + self._gathered_bytes
         if lag + size > _LAG_BYTES_MAX:
             await self._until(max(0, _LAG_BYTES_MAX - size))
@@ -70,7 +69,7 @@ class Feed:
 
     @property
     def is_behind(self) -> bool:
-        """Whether some pieces may not be hashed yet."""
+        """Returns whether some pieces may not be hashed yet."""
         return self._behind
 
     async def done(self) -> None:
@@ -78,13 +77,13 @@ class Feed:
         self._behind = False
 
     def advanced(self) -> None:
-        """Called by a lane after each piece, with the lock held."""
+        """Wakes the waiter if the lag is small enough. A lane calls it after each piece, with the lock held."""
         if self._waiting is not None and self._lag() <= self._lag_awaited:
             waiting, self._waiting = self._waiting, None
             self._loop.call_soon_threadsafe(_wake, waiting)
 
     async def _until(self, lag: int) -> None:
-        """Raises what a hasher has raised."""
+        """Waits until the lag is at most `lag`. Raises what a hasher has raised."""
         self._hand_over()
         waiting = None
         with self.lock:
@@ -107,15 +106,15 @@ class Feed:
 
 
 class _Lane:
-    """One hasher and the pieces it has not hashed yet. It takes a thread for all pieces that wait and then asks for a
-    thread again, so that the lanes of many bodies take turns."""
+    """One hasher and the pieces that it has not hashed yet. It takes a thread for all waiting pieces and then asks for
+    a thread again, so that the lanes of many bodies take turns."""
 
     def __init__(self, hasher: Hasher, feed: Feed) -> None:
         self.hasher = hasher
-        self.lag = 0  # bytes, waiting or being hashed
+        self.lag = 0  # bytes that wait or are being hashed
         self._feed = feed
         self._waiting: list[bytes] = []
-        self._requested = False  # for a thread that has not begun
+        self._requested = False  # whether it has asked for a thread that has not begun
         self._busy = False
 
     def add(self, pieces: Sequence[bytes], size: int, pool: "ThreadPoolExecutor") -> None:

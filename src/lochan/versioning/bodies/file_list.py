@@ -23,26 +23,26 @@ from lochan.store.scratch import place
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCATED_SCHEMA, FileAddresses, as_entries
 
-_AHEAD = 2  # pieces
-PIECE = 1 << 16  # rows that are given at once: 20 MB as entries
+_AHEAD = 2  # pieces that are prepared ahead
+PIECE = 1 << 16  # rows in one piece: 20 MB as entries
 
 IN_MEMORY_BYTES_MAX = 128 << 20  # a list of a million files, or a little more
 
 
 class FileList(Protocol):
-    """Files in path order."""
+    """A list of files in path order."""
 
     @property
     def count(self) -> int: ...
 
     def between(self, after: str, upto: str | None) -> AsyncIterator[pa.Table]:
-        """The entries (ENTRY_SCHEMA) whose path is greater than `after` and not greater than `upto` (None: all), in
-        pieces of at most `PIECE` rows, none empty. Raises Invalid for two files at one path."""
+        """Yields the entries (ENTRY_SCHEMA) whose path is greater than `after` and not greater than `upto` (None means
+        all), in pieces of at most `PIECE` rows, none of them empty. Raises Invalid for two files at one path."""
 
 
 class MappedTables:
-    """Tables that are written once and read at will: in memory while they are few, then in a mapped file, which needs
-    no name. Is closed by whoever makes it; tables that were taken from it stay."""
+    """Tables that are written once and read at will. A few stay in memory; more of them go into a mapped file, which
+    needs no name. Their maker closes this; tables that were taken from it stay valid."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -72,7 +72,7 @@ class MappedTables:
             self._writer.write_batch(batch)
 
     def batches(self) -> list[pa.RecordBatch]:
-        """All of them, in the order in which they were added. Nothing can be added any more."""
+        """Returns all tables, in the order in which they were added. Nothing can be added afterwards."""
         if self._writer is None:
             return self._batches
         self._writer.close()
@@ -95,19 +95,19 @@ class ListedBatch(NamedTuple):
 
 
 class FileSpool(MappedTables):
-    """Gathers tables of LIST_SCHEMA in any order, of one folder."""
+    """Gathers tables of LIST_SCHEMA of one folder, in any order."""
 
     def __init__(self, addresses: FileAddresses) -> None:
         super().__init__(LIST_SCHEMA)
         self._addresses = addresses
 
     def add_files(self, files: pa.Table) -> None:
-        """Raises Invalid for two files at one path."""
+        """Adds files. Raises Invalid for two files at one path."""
         for start in range(0, len(files), PIECE):
             self.add(_in_order(files.slice(start, PIECE)))
 
     def listed(self) -> list[ListedBatch]:
-        """Each in path order. Nothing can be added any more."""
+        """Returns the batches, each in path order. Nothing can be added afterwards."""
         return [ListedBatch(batch, self._addresses) for batch in self.batches()]
 
 
@@ -130,11 +130,11 @@ class SortedFiles:
                 yield table
 
     def listed(self) -> Iterator[pa.Table]:
-        """All files, with the columns of LIST_SCHEMA, in no order."""
+        """Yields all files, with the columns of LIST_SCHEMA, in no particular order."""
         return (pa.Table.from_batches([each.batch], LIST_SCHEMA) for each in self._batches)
 
     def files_between(self, after: str = "", upto: str | None = None) -> Iterator[pa.Table]:
-        """The same with the columns of LOCATED_SCHEMA alone."""
+        """Yields the same files as `between`, with the columns of LOCATED_SCHEMA alone."""
         low, high = after.encode(), None if upto is None else upto.encode()
         first = bisect_right(self._reach, low)  # no batch before it has a greater path
         found = []
@@ -148,7 +148,7 @@ class SortedFiles:
 
 
 class _Sorted:
-    """One batch."""
+    """One batch in path order."""
 
     def __init__(self, batch: pa.RecordBatch, addresses: FileAddresses) -> None:
         self.batch = batch
@@ -164,7 +164,7 @@ class _Sorted:
         return self.addresses.located(pa.Table.from_batches([self.batch.slice(start, stop - start)], LIST_SCHEMA))
 
     def behind(self, path: bytes) -> int:
-        """How many rows have a path that is not greater."""
+        """Returns how many rows have a path that is not greater than `path`."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -190,12 +190,12 @@ class _Slice(NamedTuple):
 
 
 def _pieces(slices: list[_Slice]) -> Iterator[pa.Table]:
-    """In path order. Slices that hold too much are split at a path in the middle of the longest."""
+    """Yields the rows in path order. Slices that hold too much are split at a path in the middle of the longest one."""
     waiting = [slices] if slices else []
     while waiting:
         slices = sorted(waiting.pop(), key=lambda each: each.of.path(each.start))
         if all(one.of.path(one.stop - 1) < other.of.path(other.start) for one, other in pairwise(slices)):
-            for each in slices:  # they follow each other, as those of most listings do
+            for each in slices:  # the slices do not overlap, as in most listings
                 for start in range(each.start, each.stop, PIECE):
                     yield each.of.located(start, min(start + PIECE, each.stop))
             continue
@@ -215,7 +215,7 @@ def _merge(slices: list[_Slice]) -> pa.Table:
 
 
 def _in_order(files: pa.Table) -> pa.RecordBatch:
-    """Raises Invalid."""
+    """Returns the files in path order. Raises Invalid for two files at one path."""
     batch = files.combine_chunks().to_batches()[0]
     paths = batch.column("path")
     if ascends(paths):

@@ -29,19 +29,19 @@ from lochan.versioning.bodies.file_list import SortedFiles
 from lochan.versioning.bodies.listed_files import LIST_SCHEMA, LOCAL, FileAddresses, one_chunk, replace_prefix, url_of
 from lochan.versioning.bodies.outside_files import OutsideFiles, check_names_and_paths, plain_etag
 
-SAMPLE = 64  # files that are asked for, unless all are
+SAMPLE = 64  # files that the store is asked for, unless it is asked for all
 _HEAD_BYTES = 16
 _AT_ONCE = 32
 _PIECE_BYTES = 8 << 20
 
 
 class InventoryPart(NamedTuple):
-    """A file that lists files, as a value that any machine can read."""
+    """A file that lists files, as a value that any machine can use to read it."""
 
-    root: str  # of its store
+    root: str  # the root of its store
     path: str
     format: PartFormat
-    size: int = -1  # -1: nothing tells
+    size: int = -1  # -1 if it is not known
     md5: str = ""
 
     @property
@@ -62,7 +62,7 @@ async def inventory_parts(outside: OutsideFiles, url: str, target: FileAddresses
 async def _of_manifest(
     outside: OutsideFiles, store: Store, path: str, what: str, target: FileAddresses
 ) -> list[InventoryPart]:
-    """`what` is its URL."""
+    """Returns the parts of a manifest. `what` is the manifest's URL, for messages."""
     data = await store.get(path)
     with suppress(NotFound):
         stated = (await store.get(f"{path.removesuffix('.json')}.checksum")).decode(errors="replace").strip()
@@ -84,7 +84,8 @@ async def _of_manifest(
 
 
 def _part_url(manifest: str, path: str, key: str, bucket: str) -> str:
-    """In the manifest's bucket by its key; of a manifest that was copied to a disk, beside it."""
+    """Returns the URL of a part: in the manifest's bucket by its key, or beside a manifest that was copied to a
+    disk."""
     scheme = manifest.partition("://")[0]
     if scheme != "file":
         return f"{scheme}://{bucket}/{key}"
@@ -100,8 +101,8 @@ def _root(url: str, path: str) -> str:
 
 
 async def read_part(store: Store, part: InventoryPart, target: FileAddresses) -> AsyncIterator[pa.Table]:
-    """The files that a part lists, as tables of LIST_SCHEMA in no order. The part is fetched and checked before its
-    first row is believed. Raises Invalid, NotFound, Refused."""
+    """Yields the files that a part lists, as tables of LIST_SCHEMA in no particular order. The part is fetched and
+    checked before its first row is used. Raises Invalid, NotFound, Refused."""
     threads = Threads()
     with TemporaryDirectory(prefix="lochan-inventory-", dir=place()) as folder:
         file = Path(folder, "part")
@@ -149,8 +150,8 @@ def _list_files(file: Path, part: InventoryPart, target: FileAddresses) -> Itera
 
 
 def list_table(found: pa.Table, target: FileAddresses, what: str) -> pa.Table:
-    """Rows of PART_SCHEMA as LIST_SCHEMA: those of the target, without markers of folders. Raises Invalid for keys of
-    another bucket, and for names that cannot be stored; Refused for files of a lake."""
+    """Converts rows of PART_SCHEMA to LIST_SCHEMA: those of the target, without markers of folders. Raises Invalid for
+    keys of another bucket and for names that cannot be stored, and Refused for files of a lake."""
     names = _names(found, target, what)
     kept = pc.starts_with(names, target.prefix)
     if pc.min(found["size"]).as_py() == 0:
@@ -169,7 +170,8 @@ def list_table(found: pa.Table, target: FileAddresses, what: str) -> pa.Table:
 
 
 def _names(found: pa.Table, target: FileAddresses, what: str) -> pa.Array:
-    """The names of the files in the target's store. A plain list may have URLs, or paths below what is imported."""
+    """Returns the names of the files in the target's store. A plain list may have URLs, or paths below the imported
+    folder."""
     keys, buckets = one_chunk(found, "key"), one_chunk(found, "bucket")
     if buckets.null_count < len(buckets):
         bucket = target.root.partition("://")[2]
@@ -195,8 +197,8 @@ def _other_bucket(what: str, found: str, target: FileAddresses) -> Invalid:
 
 
 async def check_listed(store: Store, target: FileAddresses, files: SortedFiles, *, every: bool) -> None:
-    """Asks the store for files that the list names: for all, or for some from all over it. Raises Invalid if one is
-    gone, or is another than the list says."""
+    """Asks the store for files that the list names: for all of them, or for a sample from the whole list. Raises
+    Invalid if one is gone or differs from the list."""
     step = 1 if every else max(1, files.count // SAMPLE)
     for table in _steps(files, step):
         await check_files(store, target, table)
@@ -210,7 +212,7 @@ def _steps(files: SortedFiles, step: int) -> Iterator[pa.Table]:
 
 
 async def check_files(store: Store, target: FileAddresses, table: pa.Table) -> None:
-    """The same for all rows of a table. Raises Invalid."""
+    """Asks the store for all files of a table. Raises Invalid if one is gone or differs from the list."""
     rows = list(zip(*(table[name].to_pylist() for name in ("path", "size", "etag")), strict=True))
 
     async def check(row: tuple[str, int, str]) -> None:

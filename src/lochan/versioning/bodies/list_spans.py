@@ -1,12 +1,11 @@
 """Spans of a bucket's keys that can be listed at the same time, or by several machines.
 
-Nobody tells how keys are distributed, so it is found out: a span is halved by a key in the middle, and one request asks
-for the first key behind it. A half without keys costs that request and nothing more.
+A store does not say how its keys are distributed, so this module finds out: it halves a span by a key in the middle,
+and one request asks for the first key behind it. A half without keys costs that request and nothing more.
 
     low      first key     middle?     first key behind it        high
      ├───────────┼────────────┊──────────────┼──────────────────────┤
-     └───────────── span ───────────────────┘└──────── span ────────┘
-"""
+     └───────────── span ───────────────────┘└──────── span ────────┘"""
 
 from collections import deque
 from collections.abc import AsyncGenerator
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from lochan.store.protocol import Stat, Store
 from lochan.store.stat_tables import stat_tables
 
-_PROBES_PER_SPAN = 16  # requests for a span; with fewer keys than spans, all of them are used up
+_PROBES_PER_SPAN = 16  # requests for a span; all of them are used if there are fewer keys than spans
 _LAST_ASCII, _LAST = 0x7F, 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -28,11 +27,11 @@ class ListSpan(NamedTuple):
     """The keys that are greater than `after` and not greater than `upto`."""
 
     after: str
-    upto: str | None  # None: there is no end
+    upto: str | None  # None if there is no end
 
 
 async def list_spans(store: Store, prefix: str, wanted: int) -> list[ListSpan]:
-    """Covers all keys with the prefix, in order, with `wanted` spans if there are keys enough."""
+    """Returns spans that cover all keys with the prefix, in order: `wanted` spans if there are enough keys."""
     first = await _first_key(store, prefix, ListSpan("", None))
     if first is None:
         return [ListSpan("", None)]
@@ -54,12 +53,12 @@ async def list_spans(store: Store, prefix: str, wanted: int) -> list[ListSpan]:
 
 
 class _Found(NamedTuple):
-    first: str  # key in the span
-    span: ListSpan  # where keys may be; behind it there is no key up to the next span
+    first: str  # the first key in the span
+    span: ListSpan  # where keys may be; after it there is no key before the next span
 
 
 async def list_span(store: Store, prefix: str, span: ListSpan) -> AsyncGenerator[pa.Table, None]:
-    """The objects of a span, as tables of STAT_SCHEMA."""
+    """Yields the objects of a span, as tables of STAT_SCHEMA."""
     async for table in stat_tables(store, prefix, span.after):
         if span.upto is not None and table["path"][-1].as_py() > span.upto:
             inside = table.filter(pc.less_equal(table["path"], span.upto))
@@ -82,8 +81,8 @@ async def _first(store: Store, prefix: str, after: str) -> AsyncGenerator[Stat, 
 
 
 def _middle(first: str, upto: str | None, prefix: str) -> str | None:
-    """Some text about halfway between the two, and below the second; None: there is none. Letters above ASCII are rare
-    in keys, so that the end of all keys is taken to be there, unless the first has such a letter itself."""
+    """Returns a text about halfway between the two, and below the second, or None if there is none. Letters above ASCII
+    are rare in keys, so the end of all keys is taken to be there, unless the first has such a letter itself."""
     at = len(prefix)
     while at < len(first):
         low = ord(first[at])

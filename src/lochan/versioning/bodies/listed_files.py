@@ -1,10 +1,9 @@
-"""What a listing or an inventory tells of files outside the lake, as tables, and the entries that come of it.
+"""Files outside the lake as a listing or an inventory describes them, in tables, and the entries that are made of them.
 
     LIST_SCHEMA      path, size, etag, mtime             found, checked, sorted and kept
     LOCATED_SCHEMA   the same with the address           an address follows from the path, so it is made when needed
 
-The other columns of an entry say nothing of a file outside, and are added last.
-"""
+The other columns of an entry have the same value for every file outside, and are added last."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,33 +29,34 @@ LOCAL = "file:///"
 
 _MD5 = "^[0-9a-f]{32}$"
 _MD5_LENGTH = 32
-_LETTERS = 1 << 15  # that are looked at together: what is made of them stays in the processor's cache
+_LETTERS = 1 << 15  # letters that are tested together, so that intermediate arrays stay in the processor's cache
 _ZERO, _A = np.frombuffer(b"0a", np.uint8)
 _BLOCKS = ENTRY_SCHEMA.field("blocks").type
 _EMPTY = ("checksums", "parts", "headers", "metadata")
-_SHARED_ROWS = 1 << 16  # as many as tables have that are made into entries
+_SHARED_ROWS = 1 << 16  # the number of rows in tables that are made into entries
 _SHARED_MAX = 2  # sizes of tables
 
 
 def url_of(root: str, path: str) -> str:
-    """The address of a file; `root` is a bucket's URL, or `file:///`, where % is written as %25; empty: in the lake."""
+    """Returns the address of a file. `root` is a bucket's URL, or `file:///`, where % is written as %25; it is empty in
+    the lake."""
     if not root:
         return path
     return f"{LOCAL}{path.replace('%', '%25')}" if root == LOCAL else f"{root}/{path}"
 
 
 class FileAddresses(NamedTuple):
-    """Where the files of one folder are, by their paths."""
+    """Finds the addresses of the files of one folder by their paths."""
 
-    root: str  # a bucket's URL, or `file:///`; empty: in the lake
-    prefix: str  # what their names begin with
-    to: str  # what their paths begin with instead
+    root: str  # a bucket's URL, or `file:///`; empty in the lake
+    prefix: str  # the beginning of the files' names
+    to: str  # the beginning of their paths, in its place
 
     def name(self, path: str) -> str:
         return self.prefix + path[len(self.to) :]
 
     def located(self, files: pa.Table) -> pa.Table:
-        """LIST_SCHEMA as LOCATED_SCHEMA."""
+        """Converts LIST_SCHEMA to LOCATED_SCHEMA."""
         return files.add_column(1, LOCATED_SCHEMA.field("address"), self._of(one_chunk(files, "path")))
 
     def _of(self, paths: pa.StringArray) -> pa.StringArray:
@@ -67,16 +67,17 @@ class FileAddresses(NamedTuple):
 
 
 def replace_prefix(texts: pa.Array, old: str, new: str) -> pa.Array:
-    """With another beginning; REQUIRES: all begin with `old`. By bytes: by letters it takes five times as long."""
+    """Replaces the beginning of all texts. REQUIRES: all begin with `old`. It works on bytes: on letters it takes five
+    times as long."""
     if old == new:
         return texts
     changed = pc.binary_replace_slice(texts.cast(pa.binary()), 0, len(old.encode()), new.encode())
-    return changed.view(pa.string())  # without a look at every letter: both were texts
+    return changed.view(pa.string())  # both were texts, so no letter needs to be validated
 
 
 def as_entries(files: pa.Table) -> pa.Table:
-    """REQUIRES: LOCATED_SCHEMA. The SHA-256 is not known. With some kinds of encryption an ETag looks like an MD5 but
-    is none; it still changes with the content."""
+    """Makes entries of files. REQUIRES: LOCATED_SCHEMA. The SHA-256 is not known. With some kinds of encryption an ETag
+    looks like an MD5 but is none; it still changes with the content."""
     files = files.combine_chunks()
     count = len(files)
     path, address, sizes, etags, mtimes = (one_chunk(files, name) for name in LOCATED_SCHEMA.names)
@@ -98,7 +99,8 @@ def as_entries(files: pa.Table) -> pa.Table:
 
 
 def _are_all_md5(etags: pa.StringArray) -> bool:
-    """Whether each is 32 hex digits: most lists are of such files only, and an expression takes ten times as long."""
+    """Returns whether each ETag is 32 hex digits. Most lists have such files only, and a regular expression takes ten
+    times as long."""
     if not len(etags) or not pc.all(pc.equal(pc.binary_length(etags), _MD5_LENGTH)).as_py():
         return False
     _, offsets, data = etags.buffers()
@@ -108,7 +110,7 @@ def _are_all_md5(etags: pa.StringArray) -> bool:
 
 
 def _are_hex(letters: npt.NDArray[np.uint8]) -> bool:
-    return bool(((letters - _ZERO < 10) | (letters - _A < 6)).all())  # ten digits, six letters
+    return bool(((letters - _ZERO < 10) | (letters - _A < 6)).all())  # ten digits and six letters
 
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
@@ -118,12 +120,12 @@ def one_chunk(table: pa.Table, name: str) -> pa.Array:
 
 # --- what is the same in all of them: made once, and shared, so that it takes neither time nor memory ---
 def _same_for_all(count: int) -> dict[str, pa.Array]:
-    """By column. Each has at least so many rows."""
+    """Returns the columns that are the same for all files, by name. Each has at least `count` rows."""
     return _empty_columns(_round_up(count))
 
 
 def _numbers(count: int) -> pa.Array:
-    """0, 1, 2 and so on, beyond the count."""
+    """Returns 0, 1, 2 and so on, up to at least the count."""
     return _ascending(_round_up(count))
 
 
@@ -152,7 +154,7 @@ def _repeat(value: object, count: int, type: pa.DataType) -> pa.Array:
 
 
 def _nothing(count: int, type: pa.DataType) -> pa.Array:
-    """Empty lists or maps. `pa.repeat` makes them one by one, which took longer than writing the entries."""
+    """Returns empty lists or maps. `pa.repeat` makes them one by one, which took longer than writing the entries."""
     ends = pa.py_buffer(np.zeros(count + 1, np.int32))
     items = pa.nulls(0, type.value_type if pa.types.is_list(type) else pa.struct([type.key_field, type.item_field]))
     return pa.Array.from_buffers(type, count, [None, ends], children=[items])

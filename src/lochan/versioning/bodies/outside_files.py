@@ -1,13 +1,12 @@
-"""Files outside the lake: found by their URL, and made into entries without a copy.
+"""Files outside the lake, which are found by their URL and made into entries without a copy.
 
     s3://bucket/key   gs://bucket/key   az://container/key    the key as it is
     file:///folder/name                                       the real path, with % written as %25
     memory://name/key                                         for tests
 
-This module does not decide who may read what. A caller that imports or links for somebody else checks the URL first,
+This module does not decide who may read a file. A caller that imports or links for somebody else checks the URL first,
 and for local files the entry's address, in which symbolic links are resolved. A store's listing becomes entries a table
-at a time, column by column.
-"""
+at a time, column by column."""
 
 import os
 import re
@@ -41,17 +40,17 @@ from lochan.versioning.bodies.listed_files import (
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 
 _MD5 = "^[0-9a-f]{32}$"
-_LETTERS = 1 << 15  # that are looked at together: what is made of them stays in the processor's cache
+_LETTERS = 1 << 15  # letters that are tested together, so that intermediate arrays stay in the processor's cache
 _FIRST_PRINTED, _DELETE, _DOT, _SLASH = np.frombuffer(b" \x7f./", np.uint8)
 _HEADS_AT_ONCE = 32
 _LISTS_AT_ONCE = 8
 PIECE = 1 << 16  # files that are handled together
-_SPANS = 32  # of one listing: more than at once, because they are of very different sizes
+_SPANS = 32  # spans of one listing: more than are listed at once, because their sizes differ a lot
 
 
 def entry_of(path: str, root: str, stat: Stat) -> Entry:
-    """An entry from what the store reports. The SHA-256 is not known. With some kinds of encryption an ETag looks like
-    an MD5 but is none; it still changes with the content."""
+    """Makes an entry from what the store reports. The SHA-256 is not known. With some kinds of encryption an ETag looks
+    like an MD5 but is none; it still changes with the content."""
     check_key(path)
     check_path(stat.path)
     etag = plain_etag(stat.etag)
@@ -66,13 +65,13 @@ def entry_of(path: str, root: str, stat: Stat) -> Entry:
 
 
 def entries_table(stats: pa.Table, root: str, prefix: str, to: str) -> pa.Table:
-    """The same for many files (STAT_SCHEMA), in the order of the listing. Each gets the path `to` followed by its name
-    after `prefix`. Raises Invalid for a name that cannot be stored or read again."""
+    """Makes the entries of many files (STAT_SCHEMA), in the order of the listing. Each gets the path `to` followed by
+    its name after `prefix`. Raises Invalid for a name that cannot be stored or read again."""
     return as_entries(FileAddresses(root, prefix, to).located(file_table(stats, prefix, to)))
 
 
 def file_table(stats: pa.Table, prefix: str, to: str) -> pa.Table:
-    """The same with the columns of LIST_SCHEMA."""
+    """Does the same as `entries_table`, but returns the columns of LIST_SCHEMA."""
     names = one_chunk(stats, "path")
     paths = replace_prefix(names, prefix, to)
     check_names_and_paths(names, paths, prefix, to)
@@ -91,7 +90,7 @@ def plain_etag(etag: str) -> str:
 
 
 def check_names_and_paths(names: pa.Array, paths: pa.Array, prefix: str, to: str) -> None:
-    """Checks whole columns, and single names only to report what is wrong. Raises Invalid."""
+    """Checks whole columns, and looks at single names only to report what is wrong. Raises Invalid."""
     longest = pc.max(pc.binary_length(paths)).as_py() or 0
     shortest = pc.min(pc.binary_length(paths)).as_py()
     if longest > KEY_BYTES_MAX or shortest == 0 or _doubtful(names):
@@ -99,7 +98,7 @@ def check_names_and_paths(names: pa.Array, paths: pa.Array, prefix: str, to: str
 
 
 def _doubtful(names: pa.Array) -> bool:
-    """Whether any name might fail `check_path`, which accepts every name that passes here."""
+    """Returns whether any name might fail `check_path`, which accepts every name that passes here."""
     if (pc.max(pc.binary_length(names)).as_py() or 0) > KEY_BYTES_MAX:
         return True
     if _are_plain(names):
@@ -109,8 +108,8 @@ def _doubtful(names: pa.Array) -> bool:
 
 
 def _are_plain(names: pa.StringArray) -> bool:
-    """Whether no name has a control character, an empty segment, or one that begins with a dot. Looks at the bytes of
-    all names at once, in a quarter of the time that an expression takes."""
+    """Returns whether no name has a control character, an empty segment, or one that begins with a dot. It tests the
+    bytes of all names at once, in a quarter of the time that a regular expression takes."""
     if pc.min(pc.binary_length(names)).as_py() == 0:
         return False
     _, offsets, data = names.buffers()
@@ -125,7 +124,7 @@ def _are_plain(names: pa.StringArray) -> bool:
 def _is_plain(letters: npt.NDArray[np.uint8]) -> bool:
     if letters.min() < _FIRST_PRINTED or (letters == _DELETE).any():
         return False
-    wrong = letters[1:] - _DOT < 2  # a dot, or the slash, which follows it
+    wrong = letters[1:] - _DOT < 2  # a dot, or a slash, which is the next code
     wrong &= letters[:-1] == _SLASH
     return not wrong.any()
 
@@ -141,9 +140,9 @@ def anything(url: str) -> bool:
 
 
 class OutsideFiles:
-    """`open_store` gets a bucket's URL, or `file:///`; each is opened once. `may_name` is called before a file outside
-    becomes an entry, with the URL that it really leads to: a server restricts the places that its users may name, while
-    a user of the command line could read the file anyway."""
+    """Finds files outside the lake. `open_store` gets a bucket's URL, or `file:///`; each is opened once. `may_name` is
+    called before a file outside becomes an entry, with the URL that it really leads to: a server restricts the places
+    that its users may name, while a user of the command line could read the file anyway."""
 
     def __init__(self, open_store: Callable[[str], Store], may_name: Callable[[str], bool] = anything) -> None:
         self._open_store = open_store
@@ -152,14 +151,14 @@ class OutsideFiles:
         self._threads = Threads()
 
     def find(self, url: str) -> tuple[Store, str]:
-        """The store that holds this file, and the file's path there."""
+        """Returns the store that holds this file, and the file's path there."""
         root, path = _split(url)
         if root not in self._stores:
             self._stores[root] = self._open_store(root)
         return self._stores[root], path
 
     async def link(self, path: str, url: str) -> Entry:
-        """The file at this URL as the object at `path`. Raises NotFound, and Refused for a file of a lake."""
+        """Returns the file at this URL as the object at `path`. Raises NotFound, and Refused for a file of a lake."""
         check_key(path)
         root, key = self._resolved(url)
         if not key:
@@ -169,8 +168,8 @@ class OutsideFiles:
         return entry_of(path, root, await store.head(key))
 
     async def place(self, url: str) -> "OutsideFolder":
-        """The folder or prefix at this URL, if files of it may be named. Raises Refused for one of a lake, or in one;
-        Invalid for names in a local folder that are not UTF-8."""
+        """Returns the folder or prefix at this URL, if its files may be named. Raises Refused for the folder of a lake
+        or one inside it, and Invalid for names in a local folder that are not UTF-8."""
         root, folder = self._resolved(url)
         store, _ = self.find(root)
         await _refuse_lake(store, root, folder)
@@ -179,7 +178,7 @@ class OutsideFiles:
         return OutsideFolder(root, f"{folder}/" if folder else "", store)
 
     async def single(self, url: str) -> "OutsideFolder":
-        """The same for one file. Raises NotFound, Refused for a file of a lake, Invalid."""
+        """Returns the single file at this URL as a folder. Raises NotFound, Refused for a file of a lake, Invalid."""
         root, key = self._resolved(url)
         if not key or url.endswith("/"):
             raise Invalid(f"{url!r} names no file", hint="give the whole URL of one file")
@@ -188,7 +187,7 @@ class OutsideFiles:
         return OutsideFolder(root, key, store, single=True)
 
     def file(self, url: str) -> tuple[Store, str]:
-        """A single file that somebody names: its store, and its path there. Raises Refused."""
+        """Returns the store of a single file that a user names, and its path there. Raises Refused."""
         root, path = self._resolved(url)
         return self.find(root)[0], path
 
@@ -201,9 +200,9 @@ class OutsideFiles:
 
 class OutsideFolder(NamedTuple):
     root: str  # a bucket's URL, or `file:///`
-    prefix: str  # what the names of its files begin with
+    prefix: str  # the beginning of the names of its files
     store: Store
-    single: bool = False  # it is one file, whose whole name the prefix is
+    single: bool = False  # whether it is a single file, whose whole name is the prefix
 
     @property
     def is_local(self) -> bool:
@@ -213,13 +212,12 @@ class OutsideFolder(NamedTuple):
         return FileAddresses(self.root, self.prefix, to)
 
     async def files(self, to: str) -> AsyncIterator[pa.Table]:
-        """All files as tables of LIST_SCHEMA, each in path order. Each file gets the path `to` followed by its name
-        below the folder. Symbolic links are left out. A bucket is listed in several spans at once, so tables come in no
-        order.
+        """Yields all files as tables of LIST_SCHEMA, each in path order. Each file gets the path `to` followed by its
+        name below the folder. Symbolic links are left out. A bucket is listed in several spans at once, so tables come
+        in no particular order.
 
         Raises Refused for files of a lake, possibly only after the last table. So an import must not show anything
-        before it has ended.
-        """
+        before it has ended."""
         if self.single:
             yield await self._one(to)
             return
@@ -228,7 +226,7 @@ class OutsideFolder(NamedTuple):
             async for table in self.span(spans[0], to):
                 yield table
             return
-        import asyncio  # a command that only reads does without the event loop
+        import asyncio  # a command that only reads does not import the event loop
 
         queue: asyncio.Queue[pa.Table | None] = asyncio.Queue(2 * _LISTS_AT_ONCE)
 
@@ -251,14 +249,14 @@ class OutsideFolder(NamedTuple):
             work.cancel()
 
     async def _one(self, to: str) -> pa.Table:
-        """Raises NotFound."""
+        """Returns the table of the single file. Raises NotFound."""
         _refuse_lake_among(self.root, pa.chunked_array([[self.prefix]]))
         stat = await self.store.head(self.prefix)
         row = {"path": self.prefix, "size": stat.size, "mtime": int(stat.modified * 1e6), "etag": stat.etag}
         return file_table(pa.Table.from_pylist([row], STAT_SCHEMA), self.prefix, to)
 
     async def span(self, span: ListSpan, to: str) -> AsyncIterator[pa.Table]:
-        """The files of one span, in path order."""
+        """Yields the files of one span, in path order."""
         async for stats in _in_pieces(list_span(self.store, self.prefix, span)):
             _refuse_lake_among(self.root, stats["path"])
             stats = stats if self.is_local else await _without_markers(self.store, stats)
@@ -267,7 +265,7 @@ class OutsideFolder(NamedTuple):
 
 
 async def _in_pieces(pages: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
-    """The same rows in fewer tables: everything that is done with a table later costs something for each."""
+    """Yields the same rows in fewer tables, because each later step has a cost for each table."""
     waiting: list[pa.Table] = []
     count = 0
     async for page in pages:
@@ -291,7 +289,8 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _resolve(url: str) -> tuple[str, str]:
-    """Where a user's URL leads: without a slash at the end, and with symbolic links of a local path resolved."""
+    """Returns where a user's URL leads: without a slash at the end, and with the symbolic links of a local path
+    resolved."""
     root, path = _split(url)
     if root == LOCAL:
         path = os.fsdecode(os.path.realpath(os.fsencode(f"/{path}"))).strip("/")
@@ -302,8 +301,8 @@ def _resolve(url: str) -> tuple[str, str]:
 
 
 async def _refuse_lake(store: Store, root: str, folder: str) -> None:
-    """A lake's files belong to its own garbage collection, so nothing else may point to them. Raises Refused if the
-    folder, or any folder above it, is a lake."""
+    """Raises Refused if the folder, or any folder above it, is a lake. A lake's files belong to its own garbage
+    collection, so nothing else may point to them."""
     segments = folder.split("/") if folder else []
     for count in range(len(segments) + 1):
         path = "/".join([*segments[:count], lake_file.PATH])
@@ -354,8 +353,8 @@ async def markers(store: Store, empty: Sequence[str]) -> set[str]:
 
 
 def check_names(folder: str) -> None:
-    """A listing of a local folder skips names that are not UTF-8. Importing the rest silently would lose files. Raises
-    Invalid."""
+    """Checks that all names in a local folder are UTF-8. A listing skips names that are not, and importing the rest
+    silently would lose files. Raises Invalid."""
     for where, folders, names in os.walk(os.fsencode(f"/{folder}")):
         for name in (*folders, *names):
             try:

@@ -1,12 +1,11 @@
-"""Reading bodies: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
+"""Reads bodies: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
 
 A block that is read completely is checked against its SHA-256, unless that was done recently (`block_check.py`). If the
-check fails, the block is read again, and it is handed out only if the check then succeeds. The last piece of a block is
+check fails, the block is read again, and it is returned only if the check then succeeds. The last piece of a block is
 held back until the check has passed, so a body that was read to its end without an error is right.
 
 A block on a disk that is read in part is first read completely, once for each stamp of its file (`block_check.py`). On
-other stores a part is handed out as it arrives, protected only by the network's own checksums.
-"""
+other stores a part is returned as it arrives, protected only by the network's own checksums."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -29,18 +28,18 @@ from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.bodies.outside_files import OutsideFiles, plain_etag
 
 _PIECE_BYTES = 4 << 20
-_BEGUN = hashlib.sha256()  # a copy takes less than a new one
-_SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
+_BEGUN = hashlib.sha256()  # copying it takes less time than making a new one
+_SMALL_BYTES = 64 << 10  # bodies up to this size are hashed at once: a thread would cost more
 
 
 class _Span(NamedTuple):
     """The bytes to read from one block."""
 
-    number: int  # the block's, from 0
-    block: Block  # where it is read
+    number: int  # the block's number, from 0
+    block: Block  # where the block is read
     start: int
     stop: int
-    named: Block  # as the entry has it; an alias leads from there to `block`
+    named: Block  # the block as the entry has it; an alias leads from there to `block`
 
 
 class _Piece(NamedTuple):
@@ -58,7 +57,7 @@ class _Piece(NamedTuple):
 
 
 class BodyReader:
-    """Without `outside`, entries whose bytes are outside the lake cannot be read."""
+    """Reads the bodies of entries. Without `outside`, entries whose bytes are outside the lake cannot be read."""
 
     def __init__(
         self,
@@ -82,9 +81,9 @@ class BodyReader:
     async def read(
         self, entry: Entry, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Bytes start to stop, exclusive, in pieces. `piece_bytes` is called before each. Raises Gone, Corrupt, Invalid
-        for a span outside of the body, and Conflict for a file outside the lake that has changed since it was imported,
-        or a file of a workspace that was overwritten since it was committed."""
+        """Yields the bytes from `start` to `stop`, exclusive, in pieces. `piece_bytes` is called before each. Raises
+        Gone, Corrupt, Invalid for a span that exceeds the body, and Conflict for a file outside the lake that has
+        changed since it was imported, or a file of a workspace that was overwritten since it was committed."""
         named, entry = entry, await self._places.place(entry)
         spans = _spans(entry, start, entry.size if stop is None else stop, named)
         size = piece_bytes or (lambda: self._piece_bytes)
@@ -104,15 +103,15 @@ class BodyReader:
                 elif _is_checked(piece.span):
                     await check.add(data)
                 handed, data = [data], b""
-                yield handed.pop()  # kept nowhere while it is used
+                yield handed.pop()  # no reference to the piece is kept while the caller uses it
 
     async def read_all(self, entry: Entry) -> bytes:
-        """The whole body, in memory."""
+        """Returns the whole body, in memory."""
         named, entry = entry, await self._places.place(entry)
         small = await self._read_small(entry)
         if small is not None:
             return small
-        if len(entry.blocks) == 1 and 0 < entry.size <= self._piece_bytes:  # most bodies: no stream is needed
+        if len(entry.blocks) == 1 and 0 < entry.size <= self._piece_bytes:  # most bodies need no stream
             [span] = _spans(entry, 0, entry.size, named)
             piece, data = await self._fetch(entry, _Piece(span, span.start, span.stop))
             return await self._ended(entry, piece, data, _Check(self._hashing, self._trusted, span))
@@ -120,13 +119,13 @@ class BodyReader:
             return b"".join([piece async for piece in pieces])
 
     def read_now(self, entry: Entry) -> bytes | None:
-        """The whole of a small body, if it can be read without waiting. None: use `read_all`."""
+        """Returns a small body if it can be read without waiting. Returns None if the caller must use `read_all`."""
         block = _small_block(entry)
         return None if block is None else self.read_block_now(block)
 
     def read_block_now(self, block: Block) -> bytes | None:
-        """The whole of a small block of the lake, checked, if it can be read without waiting. None: use `read_all` of
-        its entry."""
+        """Returns a small block of the lake, checked, if it can be read without waiting. Returns None if the caller
+        must use `read_all` of its entry."""
         place = self._places.ready()
         if place is None or self._now is None or not 0 < block.size <= _SMALL_BYTES or not block.sha256:
             return None
@@ -142,7 +141,8 @@ class BodyReader:
         return data if digest.digest() == block.sha256 else None
 
     async def _read_small(self, entry: Entry) -> bytes | None:
-        """The quick way for small bodies without a problem, which are most. None: take the general way."""
+        """Returns a small body without a problem, as most are, in the quickest way. Returns None if the general way
+        must be taken."""
         block = _small_block(entry)
         if block is None:
             return None
@@ -153,7 +153,8 @@ class BodyReader:
         return data if hashlib.sha256(data).digest() == block.sha256 else None
 
     async def _fetch(self, entry: Entry, piece: _Piece) -> tuple[_Piece, bytes]:
-        """Bytes that have moved while they were read are read where they are now; the piece says where (G5)."""
+        """Fetches a piece. Bytes that moved while they were read are read where they are now; the returned piece says
+        where (G5)."""
         try:
             return await self._fetch_at(entry, piece)
         except Gone:
@@ -163,7 +164,7 @@ class BodyReader:
         return await self._fetch_at(entry, moved)
 
     async def _moved(self, entry: Entry, piece: _Piece) -> _Piece | None:
-        """None: no alias leads elsewhere since."""
+        """Returns the piece at its new place, or None if no new alias leads elsewhere."""
         span = piece.span
         [block] = (await self._places.place_again(replace(entry, blocks=(span.named,)))).blocks
         return None if block == span.block else piece._replace(span=span._replace(block=block))
@@ -181,7 +182,7 @@ class BodyReader:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     def _is_part(self, span: _Span) -> bool:
-        """Whether this is a part of a block that can be checked."""
+        """Returns whether this is a part of a block that can be checked."""
         block = span.block
         return (
             bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
@@ -190,7 +191,7 @@ class BodyReader:
     async def _part(
         self, entry: Entry, piece: _Piece, data: bytes, seen: FileStamp | None
     ) -> tuple[bytes, FileStamp | None]:
-        """The bytes of a piece, after its whole block was checked."""
+        """Returns the bytes of a piece, after its whole block was checked."""
         block = piece.span.block
         try:
             return await self._blocks.part(block, piece.start, data, seen)
@@ -206,7 +207,7 @@ class BodyReader:
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
-        """The last piece of a block, after the whole block was checked."""
+        """Returns the last piece of a block, after the whole block was checked."""
         if not _tells_by_itself(piece.span):
             await self._check_unchanged(entry, piece.span)
         if not _is_checked(piece.span):
@@ -229,7 +230,7 @@ class BodyReader:
 
     async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> tuple[bytes, bytes]:
         """Reads the whole block again. Returns the last piece and the digest. `before` is the digest of the pieces that
-        were handed out. Raises Transient if those were damaged and the block is right now."""
+        were returned already. Raises Transient if those were damaged and the block is right now."""
         check = _Check(self._hashing)
         agreed = True
         data = b""
@@ -248,7 +249,7 @@ class BodyReader:
 
     async def _check_unchanged(self, entry: Entry, span: _Span) -> None:
         """Raises Conflict if a file that others can write to has changed. Only an entry that is one whole file knows
-        its ETag, not one that was assembled from parts of files."""
+        its ETag; one that was assembled from parts of files does not."""
         block = span.block
         if not _may_change(block) or entry.blocks != (block,) or block.offset:
             return
@@ -263,7 +264,7 @@ class BodyReader:
             raise _changed_error(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
 
     async def head(self, address: str) -> Stat:
-        """What the store reports about a file, in the lake or outside. Raises NotFound."""
+        """Returns what the store reports about a file, in the lake or outside. Raises NotFound."""
         store, path = self._place(address)
         return await store.head(path)
 
@@ -276,7 +277,7 @@ class BodyReader:
 
 
 class _Check:
-    """The digest of a block as it is read, or none if the block is trusted."""
+    """Computes the digest of a block as it is read, or none if the block is trusted."""
 
     def __init__(self, hashing: Hashing, trusted: TrustedBlocks = NOBODY, span: _Span | None = None) -> None:
         self._sha256 = hashlib.sha256()
@@ -295,7 +296,8 @@ class _Check:
         return self._sha256.digest()
 
     def is_passed(self) -> bool:
-        """Whether no digest is needed: the block was right when it was last read, and the file is still the same."""
+        """Returns whether no digest is needed: the block was right when it was last read, and the file is still the
+        same."""
         believed, self._is_believed = self._is_believed, False
         return believed and self._block is not None and self._trusted.stamp(self._block) == self._stamp
 
@@ -305,7 +307,7 @@ class _Check:
 
 
 def _spans(entry: Entry, start: int, stop: int, named: Entry) -> list[_Span]:
-    """`named` is the entry as it was before its blocks were placed."""
+    """Returns the spans of these bytes in the blocks. `named` is the entry as it was before its blocks were placed."""
     check_span(entry.path, start, stop, entry.size)
     spans, at = [], 0
     for number, block in enumerate(entry.blocks):
@@ -319,7 +321,7 @@ def _spans(entry: Entry, start: int, stop: int, named: Entry) -> list[_Span]:
 
 
 def _pieces(span: _Span, stop: int, size: Callable[[], int]) -> Iterator[_Piece]:
-    """From its beginning to `stop`. `size` is called before each piece."""
+    """Yields the pieces of a span from its beginning to `stop`. `size` is called before each piece."""
     start = span.start
     while start < stop:
         end = min(start + size(), stop)
@@ -328,7 +330,7 @@ def _pieces(span: _Span, stop: int, size: Callable[[], int]) -> Iterator[_Piece]
 
 
 def _small_block(entry: Entry) -> Block | None:
-    """The block of a body that is small, whole, in the lake, and known by its SHA-256."""
+    """Returns the block of a body that is small, whole, in the lake, and known by its SHA-256, or None."""
     if len(entry.blocks) != 1 or not 0 < entry.size <= _SMALL_BYTES:
         return None
     [block] = entry.blocks
@@ -340,13 +342,13 @@ def _is_checked(span: _Span) -> bool:
 
 
 def _may_change(block: Block) -> bool:
-    """Whether other programs write to that file."""
+    """Returns whether other programs write to that file."""
     return is_outside(block.address) or is_workspace_file(block.address)
 
 
 def _tells_by_itself(span: _Span) -> bool:
-    """For a workspace's file that is read completely, the SHA-256 says more than the ETag: writing the same bytes again
-    does no harm."""
+    """Returns whether the SHA-256 of this span says more than the ETag, as for a workspace's file that is read
+    completely: writing the same bytes again does no harm."""
     return is_workspace_file(span.block.address) and _is_checked(span)
 
 

@@ -22,7 +22,7 @@ from lochan.store.retry import settle
 
 KEY_BYTES_MIN = 32
 
-_PURPOSE = b"lochan address token 1\0"  # the same key may sign other things, which must not be taken for a token
+_PURPOSE = b"lochan address token 1\0"  # the same key may sign other things, which must not be taken for tokens
 PATH = "_lake/keys/address-tokens"
 _PATIENCE_S = 30.0
 
@@ -34,18 +34,18 @@ class AddressToken(msgspec.Struct, frozen=True, array_like=True):
     path: str
     address: str
     expires: int  # microseconds since 1970
-    presigned: bool = False  # whether a URL of the store was given out, which takes bytes again and again until it ends
+    presigned: bool = False  # whether a URL of the store was given out, which accepts bytes until it expires
 
 
 def issue(key: bytes, token: AddressToken) -> str:
     fields = msgspec.structs.astuple(token)
-    written = fields if token.presigned else fields[:-1]  # as it always was
+    written = fields if token.presigned else fields[:-1]  # older tokens have no such field
     text = urlsafe_b64encode(msgspec.msgpack.encode(written)).rstrip(b"=")
     return b".".join((text, _signature(key, text))).decode()
 
 
 def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> AddressToken:
-    """The token, whose address may be linked to this path. Raises Refused, which says why not."""
+    """Returns the token, whose address may be linked to this path. Raises Refused with the reason if it may not."""
     text, _, signature = given.encode(errors="replace").rpartition(b".")
     if not hmac.compare_digest(signature, _signature(key, text)):
         raise Refused("the address token is not one of ours, or was changed", hint=_AGAIN)
@@ -83,14 +83,15 @@ class TokenKey:
         self._key = b""
 
     async def get(self) -> bytes:
-        """Reads it from the store once."""
+        """Returns the key, which is read from the store once."""
         if not self._key:
             self._key = await read_or_make_key(self._store, PATH, self._clock, self._ids)
         return self._key
 
 
 async def read_or_make_key(store: Store, path: str, clock: Clock, ids: Ids) -> bytes:
-    """The key in this file of the lake. If there is none yet, the first of all processes that need it makes it."""
+    """Returns the key in this file of the lake. If there is none yet, the first of all processes that need it makes
+    it."""
 
     def decode(data: bytes) -> bytes:
         return key_file.decode(data, f"{path} in {store.url}")

@@ -1,4 +1,4 @@
-"""Writing bodies to the store, in bounded memory. The result is an entry that nobody knows yet.
+"""Writes bodies to the store, in bounded memory. The result is an entry that no other process knows yet.
 
     up to 8 MiB      one put, which the store may repeat
     up to 64 MiB     one streamed file
@@ -6,8 +6,7 @@
     small ones       may share a file, a pack
 
 When an entry is returned, its bytes are durable. After an error there are at most files that no entry names; garbage
-collection removes them.
-"""
+collection removes them."""
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -34,7 +33,7 @@ _PUTS_AT_ONCE = 32
 
 _NONE: Mapping[str, str] = {}
 
-Shown = Callable[[bytes], None]  # gets a digest, and may raise
+Shown = Callable[[bytes], None]  # gets a digest, and may raise an error
 TAGS_MAX = 10
 VALUE_LENGTH_MAX = 256
 
@@ -84,10 +83,10 @@ class Bodies:
         whole: Shown | None = None,
         size: int = 0,
     ) -> Entry:
-        """Raises Invalid for an invalid path or checksum, BadDigest for a body that is not as declared, and whatever
-        the store or the chunks raise. `DeclaredChecksums` says how checksums are written. `whole` gets the SHA-256 of
-        the whole body, which costs nothing if that is one block, and may raise. `size` is what the sender announces: a
-        body that must be streamed is then streamed from its first byte on."""
+        """Writes a body. Raises Invalid for an invalid path or checksum, BadDigest for a body that is not as declared,
+        and whatever the store or the chunks raise. `DeclaredChecksums` says how checksums are written. `whole` gets the
+        SHA-256 of the whole body, which costs nothing if that is one block, and may raise. `size` is what the sender
+        announces: a body that must be streamed is then streamed from its first byte on."""
         body = IncomingBody(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
         whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
@@ -100,7 +99,8 @@ class Bodies:
     def begin(
         self, path: str, data: bytes, *, mint: int, content_type: str = "", metadata: Mapping[str, str] = _NONE
     ) -> tuple[Entry, Coroutine[None, None, None]]:
-        """A small body: its entry, and what stores the bytes. Until that is done, no event may name the entry."""
+        """Returns the entry of a small body, and a coroutine that stores the bytes. Until that is done, no event may
+        name the entry."""
         body = IncomingBody(path, content_type, _NONE, metadata, None, _NONE)
         sha256 = hashlib.sha256(data)
         for hasher in body.hashers:
@@ -110,11 +110,12 @@ class Bodies:
         return body.entry([block], self._clock.wall()), self._put_at(address, path, data)
 
     def address(self, path: str, mint: int, *, exact: bool = False) -> str:
-        """A new address, for a client that puts the bytes there itself; `exact` for one that only a table names."""
+        """Returns a new address, for a client that puts the bytes there itself. `exact` is for an address that only a
+        table names."""
         return self._addresses.new(path, mint, exact=exact)
 
     async def write_pack(self, bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
-        """Writes all of them or none, with one put. If files carry their logical path, each body still gets its own
+        """Writes all bodies or none, with one put. If files carry their logical path, each body still gets its own
         file."""
         if self._tag_paths or self._addresses.style == "path":
             blocks = await self._apart(bodies, mint)
@@ -127,10 +128,10 @@ class Bodies:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
-        if not (behind := feed.is_behind):  # hashed already: a wrong body need not be stored
+        if not (behind := feed.is_behind):  # it is hashed already, so a wrong body need not be stored
             _check(body, sha256.digest(), whole)
         address = await self._put(body.path, mint, data)
-        if behind:  # it was stored meanwhile, like longer bodies
+        if behind:  # hashed while it was stored, like longer bodies
             await feed.done()
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
@@ -154,7 +155,7 @@ class Bodies:
         return blocks
 
     async def _pieces(self, cutter: Cutter, feed: Feed) -> AsyncIterator[bytes]:
-        """One block of the body. Each piece is hashed while the store writes it."""
+        """Yields one block of the body. Each piece is hashed while the store writes it."""
         left = self._block_bytes
         while left and (piece := await cutter.take_some(_PIECE_BYTES_MIN, min(_PIECE_BYTES_MAX, left))):
             left -= len(piece)
@@ -210,16 +211,17 @@ def _check(body: IncomingBody, sha256: bytes, whole: Shown | None) -> None:
 
 
 def path_tags(path: str) -> dict[str, str]:
-    """A logical path as object tags, `path.0=foo`, `path.1=bar` …, so that lifecycle rules of a bucket can match it:
-    the first ten segments. S3 and Azure take ten tags of up to 256 characters, and each store another set of
-    characters; those kept here are allowed by all. No store takes brackets, so the tags are not called `path[0]`."""
+    """Returns the logical path as object tags, `path.0=foo`, `path.1=bar` …, so that lifecycle rules of a bucket can
+    match it: the first ten segments. S3 and Azure allow ten tags of up to 256 characters, and each store allows another
+    set of characters; those kept here are allowed by all. No store allows brackets, so the tags are not called
+    `path[0]`."""
     segments = path.split("/")[:TAGS_MAX]
     return {f"path.{number}": _value(segment) for number, segment in enumerate(segments)}
 
 
 def _value(segment: str) -> str:
-    """A value that is too long is cut and ends with a single `/`, so that a rule for a shorter name never matches
-    it."""
+    """Returns the value of a segment. A value that is too long is cut and ends with a single `/`, so that a rule for a
+    shorter name never matches it."""
     letters = [_LETTERS[byte] for byte in segment.encode()]
     length = sum(map(len, letters))
     if length <= VALUE_LENGTH_MAX:
@@ -264,7 +266,7 @@ class Batch:
             await self._pack()
 
     async def finish(self) -> list[Entry]:
-        """All entries, in no particular order. Their bytes are durable."""
+        """Returns all entries, in no particular order. Their bytes are durable."""
         await self._pack()
         return self._entries
 

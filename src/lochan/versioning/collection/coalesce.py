@@ -23,7 +23,7 @@ _PAGE = 1_000
 
 
 class CoalesceCounts(NamedTuple):
-    objects: int  # that are one file now
+    objects: int  # objects that are one file now
     bytes: int
     left: tuple[tuple[str, str], ...]  # paths that stay as they are, and why
 

@@ -18,7 +18,7 @@ from lochan.versioning.collection.roots import RootScan
 from lochan.versioning.open_repository import OpenRepository
 
 _AT_ONCE = 32
-_PATHS_MAX = 3  # that are named for a block
+_PATHS_MAX = 3  # paths that are named for a block
 
 
 class MissingSpan(NamedTuple):
@@ -30,7 +30,7 @@ class MissingSpan(NamedTuple):
 class MissingBlock(NamedTuple):
     span: MissingSpan
     reason: str  # gone, short
-    paths: tuple[str, ...]  # some of those that name it
+    paths: tuple[str, ...]  # some of the paths that name it
 
 
 class MissingBlocks(NamedTuple):

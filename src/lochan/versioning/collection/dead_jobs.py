@@ -22,18 +22,18 @@ from lochan.versioning.state.collection import JOB, HeldFile
 
 DEAD_S = 86_400.0  # without a sign of life; jobs give one every few seconds
 SILENT_S = 7 * DEAD_S  # since it was opened, for a job that gives none, or has no record
-ENDED_S = 3_600.0  # since it ended: its last event may still be under way
+ENDED_S = 3_600.0  # since its end: its last event may still be under way
 
 
 class HeldJob(NamedTuple):
     """A job that holds files open."""
 
     id: str
-    kind: str  # load, compact, write …; empty: it has no record
+    kind: str  # load, compact, write …; empty if it has no record
     about: str
-    state: str  # as it told last; empty: it has no record
-    held_s: float  # how long it is open
-    silent_s: float  # since its last sign of life
+    state: str  # the last state that it reported; empty if it has no record
+    held_s: float  # how long it has been open
+    silent_s: float  # the time since its last sign of life
     is_dead: bool
 
 
@@ -60,7 +60,7 @@ async def abandon_jobs(repository: OpenRepository, jobs: Sequence[str] = (), *, 
     if ids:
         try:
             await repository.submit(actor, Abandoned(ids))
-        except Refused:  # one of them came to its end just now; the rest can wait for the next round
+        except Refused:  # one of them has just ended; the rest can wait for the next round
             return []
     return list(dead.values())
 

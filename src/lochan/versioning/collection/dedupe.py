@@ -33,7 +33,7 @@ _READS_AT_ONCE = 16
 
 
 class DedupeEngine(Protocol):
-    """Reads metadata and bodies. What is done about them is decided by the same functions for every engine."""
+    """Reads metadata and bodies. The same functions decide for every engine what to do about them."""
 
     async def find(self) -> EqualBlocks:
         """Returns the equal blocks of the newest state. Raises Corrupt or NotFound for a tree, a run or an alias table

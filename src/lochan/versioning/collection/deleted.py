@@ -62,11 +62,11 @@ class CollectedLake(Protocol):
 
 
 class DeletedAge(NamedTuple):
-    """How far a deleted repository is on its way to being erased, by the store's clock."""
+    """The progress of a deleted repository towards being erased, by the store's clock."""
 
     about: DeletedRepository
-    until: float  # seconds since 1970: it can be restored until then; from then on it may expire at any time
-    left_s: float  # until then, or, if it has expired, negative: how long ago that was
+    until: float  # seconds since 1970: it can be restored until then, and may expire at any time afterwards
+    left_s: float  # the time until then; if it has expired, the time since then, as a negative number
 
     @property
     def is_due(self) -> bool:

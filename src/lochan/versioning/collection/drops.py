@@ -31,19 +31,19 @@ from lochan.versioning.state.branch import moved_underneath
 from lochan.versioning.state.refs import Refs
 
 DAY_US = 86_400_000_000
-WHY = "retention"  # of a head move
+WHY = "retention"  # the reason of a head move
 RULES = "lochan-retention"  # in a commit's metadata: the names of the rules that decided
 _TRIES = 5
 _SHOWN = 10
 
-Reads = Callable[[int], Awaitable[ReadPaths | UnknownReads]]  # what was read since that moment
-Within = Callable[[DropRule, pa.RecordBatch], Mask]  # which entries lie in the rule's span of the key
+Reads = Callable[[int], Awaitable[ReadPaths | UnknownReads]]  # returns what was read since that moment
+Within = Callable[[DropRule, pa.RecordBatch], Mask]  # returns which entries lie in the rule's span of the key
 
 
 class DropRequest(NamedTuple):
     now: int  # by the store's clock, in microseconds since 1970
     reads: Reads
-    within: Within  # for a pool
+    within: Within  # only for a pool
 
 
 class RuleDrops(NamedTuple):
@@ -54,16 +54,16 @@ class RuleDrops(NamedTuple):
     objects: int = 0
     bytes: int = 0
     held: int = 0  # objects that stay because a held branch has their paths
-    staged: int = 0  # and those that stay because they have staged changes
+    staged: int = 0  # objects that stay because they have staged changes
     examples: tuple[str, ...] = ()
-    waits: str = ""  # why the rule drops nothing now
-    rows: int = 0  # of a pool
+    waits: str = ""  # the reason why the rule drops nothing now
+    rows: int = 0  # only of a pool
     commit: str = ""
 
 
 class FoundDrops(NamedTuple):
-    head: str  # of the branch, that it was computed on
-    paths: pa.Array  # that go, in order
+    head: str  # the head of the branch that the drops were computed on
+    paths: pa.Array  # the paths that are dropped, in order
     parts: tuple[RuleDrops, ...]
 
 
@@ -189,7 +189,7 @@ def _decide(
         mine &= written[at].unwritten(batch)
         if at in reads:
             mine &= ~reads[at].read(paths)
-        kept = batch.select(["path", "size"]).filter(pa.array(mine))  # the blocks and the rest would be copied
+        kept = batch.select(["path", "size"]).filter(pa.array(mine))  # the block columns are not copied
         found.append(pa.table([*kept.columns, pa.repeat(pa.scalar(at, pa.int32()), len(kept))], _EMPTY.schema))
     together = pa.concat_tables(found) if found else _EMPTY
     return [together.sort_by("path")] if len(found) > 1 else [together]

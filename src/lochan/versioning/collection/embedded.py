@@ -31,7 +31,7 @@ from lochan.versioning.open_repository import OpenRepository
 
 
 class EmbeddedCollection:
-    name = "duckdb"  # as everywhere: the embedded engine
+    name = "duckdb"  # the name of the embedded engine everywhere
 
     def __init__(self, repository: OpenRepository, listener: Listener | None = None) -> None:
         self._repository = repository

@@ -28,15 +28,15 @@ from lochan.versioning.collection.reasons import (
 PART_ROWS = 200_000
 LISTED = "lists files"  # a stage
 DELETED = "deletes files"
-_DELETED_ROWS = 20 * BATCH  # of a part, between two failpoints
+_DELETED_ROWS = 20 * BATCH  # rows of a part that are deleted between two failpoints
 
 
 class CollectedFiles(NamedTuple):
-    """What was found among a repository's files: counts, and where the list is."""
+    """Counts of the files that were found in a repository, and the place of their list."""
 
-    files: int = 0  # all that there are
+    files: int = 0  # the number of all files
     bytes: int = 0
-    totals: pa.Table = TOTALS_SCHEMA.empty_table()  # of the dead ones
+    totals: pa.Table = TOTALS_SCHEMA.empty_table()  # totals of the dead files
     parts: tuple[ListPart, ...] = ()
 
     def __add__(self, other: "CollectedFiles") -> "CollectedFiles":  # type: ignore[override]

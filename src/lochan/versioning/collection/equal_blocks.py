@@ -28,7 +28,7 @@ class EqualBlocks(NamedTuple):
     read_at: int
     names: AliasNames
     aliases: Aliases
-    blocks: int  # in files of the repository, named by any entries
+    blocks: int  # blocks in files of the repository that any entries name
     bytes: int
     equal: pa.Table  # KNOWN_SCHEMA: blocks whose bytes exist more than once
 
@@ -41,14 +41,14 @@ class EqualBlocks(NamedTuple):
 
 
 class DuplicateBlocks(NamedTuple):
-    """What dedupe would do, or has done."""
+    """The result that dedupe would have, or has had."""
 
     blocks: int
     bytes: int
     aliases: pa.Table  # ALIAS_SCHEMA, one for each block that need not be kept
     duplicate_bytes: int
-    freed_bytes: int  # of these, in files that nothing else needs: the next collection frees them
-    damaged: tuple[Block, ...] = ()  # found on the way, and nothing leads to them
+    freed_bytes: int  # bytes of these in files that nothing else needs: the next collection frees them
+    damaged: tuple[Block, ...] = ()  # blocks that were found to be damaged; nothing leads to them
 
     @property
     def packed_bytes(self) -> int:

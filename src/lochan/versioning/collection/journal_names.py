@@ -19,11 +19,11 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.versioning.collection.mark_set import Hashes, Mask, hashes
 from lochan.versioning.open_repository import OpenRepository
 
-RECORDS = 10_000  # the newest, that are read
-_BYTES_MAX = 256 << 20  # of these
+RECORDS = 10_000  # the number of the newest records that are read
+_BYTES_MAX = 256 << 20  # and their size at most
 _HEADS_AT_ONCE = 16
 _UNKNOWN = 1 << 62
-_KEY = r"data/[0-9]{20}-[^/]{1,64}/[0-9A-Za-z]{27}"  # of an address: what follows is the logical path, if anything
+_KEY = r"data/[0-9]{20}-[^/]{1,64}/[0-9A-Za-z]{27}"  # an address: what follows is the logical path, if there is one
 _RUNS = RunsStaged.type.encode()
 
 
@@ -31,8 +31,8 @@ class JournalNames(NamedTuple):
     """The names that the records hold, as hashes. It can be pickled."""
 
     seed: int = 0
-    named: Hashes = np.empty(0, np.uint64)  # of beginnings of paths, in order
-    since: int = _UNKNOWN  # of files that were minted from this number on, all that were ever named are here
+    named: Hashes = np.empty(0, np.uint64)  # hashes of the beginnings of paths, in order
+    since: int = _UNKNOWN  # for files that were minted from this number on, all names that ever were are here
 
     def look_up(self, files: pa.Table) -> tuple[Mask, Mask]:
         """Returns for each file (PLAN_SCHEMA) whether an event named it, and whether it is certain that none did."""
@@ -63,7 +63,7 @@ async def journal_names(
     async for sealed in repository.journal.records(since):
         found.update(address.findall(sealed.data))
         size += len(sealed.data)
-        if _RUNS in sealed.data:  # what its runs name is in no record
+        if _RUNS in sealed.data:  # no record has the names in its runs
             since = sealed.record.number
         if size > _BYTES_MAX:
             since = _UNKNOWN

@@ -19,7 +19,7 @@ BATCH = 20_000
 class FileKind(NamedTuple):
     folder: str
     name: str
-    mint: Callable[[str], str]  # the digits in the rest of the path; anything else: it is not one of ours
+    mint: Callable[[str], str]  # the digits in the rest of the path; anything else is not one of our files
 
 
 def _first(rest: str) -> str:
@@ -47,7 +47,7 @@ class ListingSpan(NamedTuple):
     """The paths below a repository that are greater than `after` and not greater than `upto`."""
 
     after: str = ""
-    upto: str | None = None  # None: there is no end
+    upto: str | None = None  # None if there is no end
 
 
 EVERYTHING = ListingSpan()

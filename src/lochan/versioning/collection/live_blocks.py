@@ -29,7 +29,7 @@ class LiveBlocks(NamedTuple):
     read_at: int
     names: AliasNames
     aliases: Aliases
-    named: pa.Table  # BLOCK_SCHEMA, distinct, as entries name them
+    named: pa.Table  # BLOCK_SCHEMA: the distinct blocks, as entries name them
     files: pa.Table  # PLAN_SCHEMA: what the store has
 
     def placed(self) -> pa.Table:

@@ -35,7 +35,7 @@ _TOGETHER = 500_000  # spans that are compared with the aliases at once
 
 
 class CollectionLook(NamedTuple):
-    """What a state names, and which files are candidates."""
+    """The names in a state, and the files that are candidates."""
 
     repository: str
     cut: int  # files that were minted before it are candidates
@@ -43,8 +43,8 @@ class CollectionLook(NamedTuple):
     roots: Roots
     aliases: AliasNames
     expired: tuple[TreeRef, ...] = ()  # the trees of expired commits, which are used only for reasons
-    journal: JournalNames = NOT_READ  # what its newest records have named, which is used only for reasons
-    until: int | None = None  # microseconds by the store's clock: what was written later is no candidate
+    journal: JournalNames = NOT_READ  # names in its newest records, which are used only for reasons
+    until: int | None = None  # microseconds by the store's clock: files that were written later are no candidates
 
     @property
     def seed(self) -> int:

@@ -28,7 +28,7 @@ from lochan.versioning.collection.store_clock import age_of, hours, store_time
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 
-_EXPIRED_MAX = 2_000  # the newest commits, whose trees are read for reasons
+_EXPIRED_MAX = 2_000  # the newest expired commits, whose trees are read for reasons
 _DAY_S = 86_400.0
 NEVER = 1 << 62
 
@@ -37,14 +37,14 @@ class CollectionLimits(NamedTuple):
     grace_s: float = _DAY_S  # between two plans, and between a plan and its sweep; measured by the store's clock
     share_max: float = 0.5  # of a repository's bytes; more is deleted only if it is confirmed
     confirmed: bool = False
-    records: int = RECORDS  # of the journal, the newest, that are read for reasons
+    records: int = RECORDS  # the number of the journal's newest records that are read for reasons
 
 
 STANDARD = CollectionLimits()
 
 
 class CollectionPlan(NamedTuple):
-    number: int  # 0: it was only tried
+    number: int  # 0 for a preview
     file: str
     head: PlanHead
 

@@ -1,5 +1,5 @@
-"""Why nothing names a file any more, and where it was, as far as its name, the trees of expired commits, the aliases
-and the newest records of the journal show. A reason is given only if it is certain."""
+"""Reasons why nothing names a file any more, and where it was, as far as its name, the trees of expired commits, the
+aliases and the newest records of the journal show. A reason is given only if it is certain."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

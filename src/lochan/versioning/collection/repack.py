@@ -27,9 +27,9 @@ _ATTEMPTS = 5
 
 
 class RepackPlan(NamedTuple):
-    files: pa.Table  # address, size, live_bytes, spans: what is rewritten, the emptiest first
-    blocks: pa.Table  # BLOCK_SCHEMA: what is copied, by file
-    left: int  # files that are as empty, and cannot be rewritten: a span in them has no SHA-256
+    files: pa.Table  # address, size, live_bytes, spans: the files that are rewritten, the emptiest first
+    blocks: pa.Table  # BLOCK_SCHEMA: the blocks that are copied, by file
+    left: int  # files that are as empty but cannot be rewritten: a span in them has no SHA-256
 
     @property
     def bytes(self) -> int:
@@ -44,9 +44,9 @@ class RepackPlan(NamedTuple):
 class RepackCounts(NamedTuple):
     files: int
     copied_bytes: int
-    freed_bytes: int  # by the next collection
+    freed_bytes: int  # bytes that the next collection frees
     left: int = 0  # as in the plan
-    damaged: tuple[str, ...] = ()  # addresses of files that were left, because a block in them is damaged or gone
+    damaged: tuple[str, ...] = ()  # addresses of files that were left because a block in them is damaged or gone
 
 
 def repack_plan(live: LiveBlocks, repository: str, below: float = BELOW) -> RepackPlan:

@@ -1,14 +1,11 @@
-"""Which commits and deleted branches a repository no longer keeps, by its retention rules (G6).
+"""Decides which commits and deleted branches a repository no longer keeps, by its retention rules (G6).
 
 A commit is kept if
 
-- it is the head of a branch, a tag, or what a stash or a workspace stands on;
-- the rule of some branch that leads to it keeps it: everything the branch showed in the last days, its newest commits,
-  or, for a branch without a rule, all of its history;
-- a branch led to it, nothing else does, and the branch was deleted or moved elsewhere so few days ago that this can be
-  undone;
-- two of the former would be merged on it: without the base, they could not.
-"""
+- it is the head of a branch, or a tag, or a stash or a workspace stands on it; - the rule of some branch that leads to
+it keeps it: everything the branch showed in the last days, its newest commits,   or, for a branch without a rule, all
+of its history; - a branch led to it, nothing else does, and the branch was deleted or moved elsewhere so few days ago
+that this can be   undone; - two of the former would be merged on it: without the base, they could not."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -37,10 +34,10 @@ _EVENT_COMMITS_MAX = 10_000
 
 class Expirable(NamedTuple):
     commits: tuple[str, ...] = ()
-    branches: tuple[tuple[str, int], ...] = ()  # deleted ones: name and incarnation
-    tokens: tuple[str, ...] = ()  # for addresses that a client may no longer write to
+    branches: tuple[tuple[str, int], ...] = ()  # deleted branches: name and incarnation
+    tokens: tuple[str, ...] = ()  # tokens for addresses that a client may no longer write to
     uploads: tuple[str, ...] = ()  # multipart uploads that were not continued
-    workspaces: tuple[str, ...] = ()  # not touched for so long
+    workspaces: tuple[str, ...] = ()  # workspaces that nobody has used for as long as the rule says
     stashes: tuple[str, ...] = ()
 
 

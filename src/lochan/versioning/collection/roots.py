@@ -1,4 +1,4 @@
-"""What the state of a repository names: trees, runs, blocks, alias tables, and folders that are held open.
+"""The files that the state of a repository names: trees, runs, blocks, alias tables, and folders that are held open.
 
 A commit is live unless an event has expired it, even if no ref leads to it: a branch may be made from it at any time
 (G6). The scan remembers what it has seen, so looking again costs only what is new since."""
@@ -19,7 +19,7 @@ class Roots(NamedTuple):
     trees: tuple[TreeRef, ...] = ()
     runs: tuple[RunRef, ...] = ()
     blocks: frozenset[Block] = frozenset()
-    files: frozenset[str] = frozenset()  # that the state itself names, below the repository
+    files: frozenset[str] = frozenset()  # files that the state itself names, below the repository
     folders: frozenset[str] = frozenset()  # everything whose path begins like one of these is held open
 
     @property

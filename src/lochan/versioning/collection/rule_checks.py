@@ -8,7 +8,7 @@ from lochan.versioning.repositories import POOL
 from lochan.versioning.state.refs_state import RefsState
 from lochan.versioning.state.retention_checks import WILD, check_retention
 
-DAYS_MAX = 1_000_000  # some 2,700 years: as microseconds, a number of 64 bits
+DAYS_MAX = 1_000_000  # some 2,700 years, which fit into a 64-bit number as microseconds
 COMMITS_MAX = 1_000_000_000
 
 

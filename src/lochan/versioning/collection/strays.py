@@ -22,7 +22,7 @@ from lochan.versioning.state.refs import Refs
 
 _ID = re.compile("[0-9A-Za-z]{27}")
 _LAST = "\U0010ffff"  # no character is greater
-SILENT_S = 7 * 86_400.0  # so long nothing was written into a repository that has no name
+SILENT_S = 7 * 86_400.0  # a repository without a name is a stray after so long without a write
 _UNDO_DAYS = 30.0
 
 

@@ -26,7 +26,7 @@ class SweepReport(msgspec.Struct, frozen=True):
     """The counts of a sweep. Stored as `plans/<number>-report.json`; fields may only be added."""
 
     plan: int
-    files: int  # that were there still, and were deleted
+    files: int  # the files that still existed, and were deleted
     bytes: int
     format: int = _REPORT_VERSION
 

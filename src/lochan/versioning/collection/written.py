@@ -36,7 +36,7 @@ from lochan.versioning.state.refs import Refs
 
 Mask = npt.NDArray[np.bool_]
 
-_HEADS_MAX = 1_000  # of more, the first and the last are compared, and the files' stamps decide
+_HEADS_MAX = 1_000  # if there are more, the first and the last are compared, and the files' stamps decide
 _SECOND = 1_000_000
 _TYPES: tuple[type[Event], ...] = (BranchCreated, BranchRenamed, BranchRestored, Committed, HistoryRestored, Moved)
 _EVENTS = Vocabulary(_TYPES)
@@ -44,11 +44,11 @@ _NAMES = frozenset(each.type for each in _TYPES)
 
 
 class WrittenPaths(NamedTuple):
-    head: str  # of the branch, up to which it was looked at
+    head: str  # the head of the branch up to which it was searched
     since: int  # microseconds since 1970
-    paths: pa.Array  # that the branch's heads show to be written, in order
+    paths: pa.Array  # paths that were written, as the branch's heads show, in order
     everything: bool  # the branch itself is younger
-    stamps: pa.Table | None  # of files, if the heads do not tell everything; address, modified
+    stamps: pa.Table | None  # address and modified of files, if the heads do not show everything
 
     def unwritten(self, entries: pa.RecordBatch) -> Mask:
         """Returns which of these entries of the head were not written since."""
@@ -76,7 +76,7 @@ async def written_since(repository: OpenRepository, branch: str, since: int) -> 
     id = repository.repository.id
     number = await last_number_before(repository.store, id, since)
     refs, _ = await repository.refs()
-    head = refs.branch(branch).head  # before the records are read: what comes meanwhile is among them
+    head = refs.branch(branch).head  # it is read before the records, so that later heads are among them
     heads, is_new = await _heads_since(repository, branch, number)
     if is_new:
         return WrittenPaths(head, since, _NONE, True, None)
@@ -112,7 +112,7 @@ async def _heads_since(repository: OpenRepository, branch: str, number: int) -> 
     """Returns the heads that the branch had after that record, including the one before its first move, and whether the
     branch itself is younger."""
     heads: list[str] = []
-    is_new = number == 0 and branch == repository.repository.default_branch  # the repository is
+    is_new = number == 0 and branch == repository.repository.default_branch  # the repository itself is new
     async for sealed in repository.journal.records(after=number):
         record = sealed.record
         changes = (change for entry in record.entries for change in entry.changes if change.type in _NAMES)

@@ -1,1 +1,1 @@
-"""How the head of a branch moves: commits, merges, reverts, rebases and imports, and the queue they wait in."""
+"""Moves of the head of a branch: commits, merges, reverts, rebases and imports, and the queue in which they wait."""

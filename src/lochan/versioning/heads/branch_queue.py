@@ -5,8 +5,7 @@
 
 An entry names its writer. All entries age at the same time, each since the waiter first saw it or its last renewal, by
 the waiter's own boot-time clock. So any number of entries of dead writers delay a request no longer than one of them
-would. Safety does not depend on any of this: a writer that was dropped too early queues again.
-"""
+would. Safety does not depend on any of this: a writer that was dropped too early queues again."""
 
 from __future__ import annotations
 
@@ -28,9 +27,9 @@ from lochan.versioning.state.refs import Refs
 if TYPE_CHECKING:
     import asyncio  # nearly no request ever waits
 
-SILENT_S = 10.0  # a writer that was silent for so long is taken for dead
+SILENT_S = 10.0  # a writer that was silent for so long is considered dead
 RENEW_S = 3.0
-FRONT_S = 60.0  # how long a living request may be first in the queue; doubles each time it is sent away
+FRONT_S = 60.0  # how long a living request may be first in the queue; it doubles each time the request is sent away
 _DOUBLED_MAX = 4
 _TELL_S = 2.0  # a request that waits longer than this logs what it waits for
 _TELL_AGAIN_S = 30.0
@@ -45,7 +44,7 @@ class BranchQueue:
     def __init__(self, repository: OpenRepository, branch: str, actor: Actor) -> None:
         self._repository = repository
         self._branch = branch
-        self._actor = without_key(actor)  # without its key: it also leaves the queue after a twin has landed
+        self._actor = without_key(actor)  # without its key, because it also leaves the queue after a twin has landed
         self._request = ""
         self._sent_away = 0
         self._ages = WriterAges()
@@ -53,7 +52,7 @@ class BranchQueue:
 
     @property
     def turn(self) -> str:
-        """The events of this request name it. Empty if the request was never refused."""
+        """The name of the request, which its events carry. It is empty if the request was never refused."""
         return self._request
 
     def landed(self) -> None:
@@ -63,7 +62,7 @@ class BranchQueue:
         if self._renewal is not None:
             self._renewal.cancel()
         if self._request:
-            with suppress(LochanError):  # then the others drop us, because we no longer renew
+            with suppress(LochanError):  # otherwise the others drop us, because we no longer renew
                 await self._repository.submit(self._actor, TurnOver(self._branch, self._request))
 
     async def wait(self) -> None:
@@ -103,7 +102,8 @@ class BranchQueue:
         fp("land.turned")
 
     def _now(self) -> float:
-        """Ages are never measured by a wall clock: it jumps, and differs between machines."""
+        """Returns the time by the boot-time clock. Ages are never measured by a wall clock: it jumps, and differs
+        between machines."""
         return self._repository.clock.boot()
 
     def _turned(self) -> Turned:
@@ -111,15 +111,15 @@ class BranchQueue:
 
     # --- showing that we are alive -----------------------------------------------------------------------------------
     async def _keep_renewed(self) -> None:
-        """Runs also while the request computes what it will append, which may take minutes."""
+        """Renews the turn, also while the request computes what it will append, which may take minutes."""
         while True:
             await self._repository.clock.sleep(RENEW_S)
             with suppress(LochanError):
                 await self._repository.submit_decided(self._actor, self._renewed)
 
     def _renewed(self, refs: Refs) -> Sequence[Event]:
-        """Refuses for a request that has left the queue, which would leave an entry without a request, and if nobody
-        else is there to see the renewal."""
+        """Returns the renewal. Refuses for a request that has left the queue, because that would leave an entry without
+        a request, and if no other request is there to see the renewal."""
         found = refs.find_branch(self._branch)
         queued = [turn.request for turn in found.turns] if found is not None else []
         if self._request not in queued or len(queued) == 1:
@@ -128,7 +128,7 @@ class BranchQueue:
 
     # --- those who are not -------------------------------------------------------------------------------------------
     def _over(self, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
-        """Events that end the entries in front of us whose writers are gone."""
+        """Yields events that end the entries in front of us whose writers are gone."""
         dead: set[str] = set()
         for turn in ahead:
             if turn.writer in dead:
@@ -145,7 +145,7 @@ class BranchQueue:
             yield TurnOver(self._branch, front.request)
 
     async def _drop(self, over: Sequence[TurnOver]) -> bool:
-        """False: one of them was renewed meanwhile."""
+        """Drops these entries. Returns False if one of them was renewed meanwhile."""
         try:
             await self._repository.submit(self._actor, *over)
         except Conflict:
@@ -172,11 +172,11 @@ class BranchQueue:
 
 
 class WriterAges:
-    """How long ago each entry of a queue was renewed, as far as this process can know."""
+    """Measures how long ago each entry of a queue was renewed, as far as this process can know."""
 
     def __init__(self) -> None:
-        self._since: dict[str, tuple[int, float]] = {}  # request: its last renewal, and when that was first seen
-        self._front = "", 0.0  # the first request, and since when
+        self._since: dict[str, tuple[int, float]] = {}  # by request: its last renewal, and when that was first seen
+        self._front = "", 0.0  # the first request, and since when it is first
 
     def look(self, turns: Sequence[Turn], now: float) -> None:
         before, self._since = self._since, {}
@@ -188,7 +188,7 @@ class WriterAges:
             self._front = turns[0].request, now
 
     def silent_s(self, turns: Iterable[Turn], now: float) -> float:
-        """Seconds since the last of them was renewed."""
+        """Returns the seconds since the last of them was renewed."""
         return now - max(self._since[turn.request][1] for turn in turns)
 
     def at_front_s(self, now: float) -> float:
@@ -196,5 +196,6 @@ class WriterAges:
 
 
 def _patience_s(turn: Turn) -> float:
-    """Entries of older versions name no writer and are not renewed: those that were dropped before get more time."""
+    """Returns how long the turn may be first. Entries of older versions name no writer and are not renewed: those that
+    were dropped before get more time."""
     return SILENT_S if turn.writer else SILENT_S * (1 << min(turn.patience, _DOUBLED_MAX))

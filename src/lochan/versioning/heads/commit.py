@@ -1,9 +1,8 @@
-"""Committing the staged changes of a branch (rules S1, S4).
+"""Commits the staged changes of a branch (rules S1, S4).
 
     seal S ──▶ build the tree from the layers below S, without the journal ──▶ committed, valid only while S stands
 
-Writers never wait: what they stage meanwhile lies above the seal and stays staged.
-"""
+Writers never wait: what they stage meanwhile lies above the seal and stays staged."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -32,14 +31,14 @@ from lochan.versioning.open_repository import OpenRepository
 class CommitRequest(NamedTuple):
     message: str
     metadata: Mapping[str, str] = {}
-    author: str = ""  # empty: the actor
-    date: int | None = None  # microseconds since 1970; None: now
+    author: str = ""  # empty for the actor
+    date: int | None = None  # microseconds since 1970; None for now
     allow_empty: bool = False
-    paths: Sequence[str] = ()  # only these, exact or as globs; empty: all
+    paths: Sequence[str] = ()  # only these paths, exact or as globs; empty for all
 
 
 class CommitText(Protocol):
-    """What users write into a commit."""
+    """The parts of a commit that users write."""
 
     @property
     def message(self) -> str: ...
@@ -57,8 +56,9 @@ class CommitText(Protocol):
 def commit_record(
     tree: NamedTree, parents: Mapping[str, Commit], text: CommitText, actor: Actor, now: int, *, traced: bool = True
 ) -> Commit:
-    """A new commit of this tree. `parents` are in order, by id. `traced`: with where its data came from, unless its
-    text says that itself; commits that are copied, and those of upkeep, come from no program of a user."""
+    """Returns a new commit of this tree. `parents` are in order, by id. With `traced`, the commit says where its data
+    came from, unless its text says that itself; commits that are copied, and those of upkeep, come from no program of a
+    user."""
     return Commit(
         parents=tuple(parents),
         author=text.author or actor.name,
@@ -80,7 +80,7 @@ async def _earlier_commit(repository: OpenRepository, before: CarriedOut) -> tup
 async def commit(
     repository: OpenRepository, branch: str, request: CommitRequest, *, actor: Actor
 ) -> tuple[str, Commit]:
-    """Raises NothingToDo if there is nothing to commit."""
+    """Commits the staged changes. Raises NothingToDo if there is nothing to commit."""
 
     async def attempt(turn: str) -> PreparedMove | None:
         event = await prepare(repository, branch, request, turn, actor)
@@ -94,7 +94,7 @@ async def commit(
 async def prepare(
     repository: OpenRepository, branch: str, request: CommitRequest, turn: str, actor: Actor
 ) -> Committed | None:
-    """The event, with all its files written. None: its seal is gone already."""
+    """Returns the event, with all its files written, or None if its seal is gone already."""
     await _check_something(repository, branch, request)
     seal: int = await repository.submit(actor, Sealed(branch, turn))
     fp("commit.sealed")

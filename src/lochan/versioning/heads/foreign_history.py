@@ -1,10 +1,9 @@
-"""Commits that were made in another system become commits here, with the parents, author, time and message they have
-there. They land on a branch in groups:
+"""Commits that were made in another system become commits here, with the same parents, author, time and message. They
+land on a branch in groups:
 
     a ─ b ─┬─ m      a, b, c and m are landed together, by one event, since b alone or c alone would be named by no
       ╲    │         branch once the other has landed. In a line every commit is a group of its own.
-        c ─┘
-"""
+        c ─┘"""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -22,15 +21,15 @@ from lochan.versioning.open_repository import OpenRepository
 
 
 class ForeignCommit(NamedTuple):
-    id: str  # there
-    parents: tuple[str, ...]  # there; the changes are those against the first
+    id: str  # its id in the other system
+    parents: tuple[str, ...]  # the ids of its parents there; the changes are those against the first
     text: CommitMessage
 
 
 class ForeignChanges(Protocol):
     def __call__(self, commit: ForeignCommit, parents: Sequence[Tree], mint: int) -> AsyncIterator[pa.Table]:
-        """What the commit changed against its first parent (RUN_SCHEMA, in path order, no table empty), with the trees
-        of all its parents here. Files that it writes carry the mint. May be called again."""
+        """Yields the changes of the commit against its first parent (RUN_SCHEMA, in path order, no table empty). It
+        gets the trees of all its parents here. Files that it writes carry the mint. It may be called again."""
 
 
 async def land_group(
@@ -42,8 +41,9 @@ async def land_group(
     *,
     actor: Actor,
 ) -> dict[str, str]:
-    """Returns the ids here by those there. `known` are those that landed before. REQUIRES: parents come before their
-    children, and all but the last have a child in the group. Raises Gone if a garbage collection has overtaken it."""
+    """Lands a group. Returns the ids here by those in the other system. `known` are those that landed before. REQUIRES:
+    parents come before their children, and all but the last have a child in the group. Raises Gone if a garbage
+    collection has overtaken it."""
     made: dict[str, str] = {}
 
     async def prepare(turn: str) -> PreparedMove:
@@ -80,8 +80,8 @@ async def land_group(
 
 
 def groups(order: Sequence[ForeignCommit], head: str) -> list[list[ForeignCommit]]:
-    """Cuts a history, parents before children, into groups after each of which the last commit has all the others and
-    `head`, where the branch stands before, among its ancestors."""
+    """Cuts a history, parents before children, into groups. After each of them the last commit has all the others and
+    `head`, where the branch stood before, among its ancestors."""
     tips, found = {head}, []
     group: list[ForeignCommit] = []
     for commit in order:

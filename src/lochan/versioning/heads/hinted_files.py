@@ -1,7 +1,6 @@
-"""Some files of a source, which somebody says have changed: each is looked up before that is believed.
+"""Looks up some files of a source that a caller reports as changed, because the report may be wrong.
 
-keys ──▶ HEAD each ──▶ there: an entry, if the branch has another    not there: a tombstone, if the branch has it
-"""
+keys ──▶ HEAD each ──▶ there: an entry, if the branch has another    not there: a tombstone, if the branch has it"""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
@@ -24,15 +23,15 @@ _AT_ONCE = 32
 
 
 class HintPlan(NamedTuple):
-    """A plan as of `imports.py`, for a batch that fits into memory."""
+    """A plan as in `imports.py`, for a batch that fits into memory."""
 
     why: str
     sources: Sequence[ImportFolder]
-    found: dict[str, Entry | None]  # by path; None: there is no file
+    found: dict[str, Entry | None]  # by path; None if there is no file
     closes: tuple[str, ...] = ()
 
     def ranges_for(self, base: Tree) -> None:
-        """A few files have to be compared."""
+        """Returns None, because a few files have to be compared."""
 
     async def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
         changes, kinds, before = list[Entry | Tombstone](), list[str](), list[int | None]()
@@ -53,7 +52,8 @@ class HintPlan(NamedTuple):
 
 
 async def look_up(at: OutsideFolder, source: ImportFolder, keys: Iterable[str], *, keep_removed: bool) -> HintPlan:
-    """Keys outside the source, and keys that cannot be paths, are left out: nobody imports them."""
+    """Looks up the files of these keys. Keys outside the source, and keys that cannot be paths, are left out, because
+    nobody imports them."""
     wanted = sorted({key for key in keys if key.startswith(at.prefix) and _is_path(key, at.prefix, source.to)})
 
     async def head(key: str) -> Entry | None:

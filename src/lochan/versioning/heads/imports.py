@@ -40,21 +40,21 @@ from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 NOWHERE = PathSpan(b"\xff", b"")
-Seen = Callable[[int], None]  # called with the number of files that were found
+Seen = Callable[[int], None]  # gets the number of files that were found
 
 
 class ImportFolder(NamedTuple):
-    url: str  # of a folder or prefix
-    to: str  # what the paths begin with instead of it
-    inventory: str = ""  # the URL of a list of its files, which is believed instead of listing them
-    verify: bool = False  # ask the store for every file of the inventory; else for a sample
-    file: bool = False  # the URL is of one file, and `to` its whole path
+    url: str  # the URL of a folder or prefix
+    to: str  # the beginning of the paths, in its place
+    inventory: str = ""  # the URL of a list of its files, which is used in place of a listing
+    verify: bool = False  # whether the store is asked for every file of the inventory, or only for a sample
+    file: bool = False  # whether the URL is of one file, and `to` its whole path
 
 
 async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: Seen) -> FileList:
-    """All files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid for names
-    that cannot be stored, and for an inventory that is not true. That two files have one path shows when the list is
-    read."""
+    """Returns all files of the sources. Raises NotFound for an empty source, Refused for files of a lake, and Invalid
+    for names that cannot be stored, and for an inventory that is not true. Two files at one path are only noticed when
+    the list is read."""
     batches: list[ListedBatch] = []
     for source in sources:
         at = await place_of(outside, source)
@@ -69,7 +69,7 @@ async def gather(outside: OutsideFiles, sources: Sequence[ImportFolder], seen: S
 
 
 async def place_of(outside: OutsideFiles, source: ImportFolder) -> OutsideFolder:
-    """Raises Invalid, NotFound, Refused."""
+    """Returns the place of the source. Raises Invalid, NotFound, Refused."""
     if not source.file:
         return await outside.place(source.url)
     if source.inventory:
@@ -85,7 +85,8 @@ async def _read_inventory(outside: OutsideFiles, source: ImportFolder, at: Outsi
 
 
 async def _check(source: ImportFolder, at: OutsideFolder, files: SortedFiles) -> None:
-    """Raises NotFound if there are none, and Invalid for an inventory that is not true."""
+    """Checks the files of a source. Raises NotFound if there are none, and Invalid for an inventory that is not
+    true."""
     if source.inventory:
         if not files.count:
             raise NotFound(f"{source.inventory} lists nothing under {source.url}", hint="is it of another prefix?")
@@ -101,7 +102,7 @@ class ImportCounts(NamedTuple):
     added: int = 0
     changed: int = 0
     removed: int = 0
-    bytes: int = 0  # of the objects that are added or changed
+    bytes: int = 0  # the bytes of the objects that are added or changed
 
     def plus(self, part: SubtreeChanges) -> "ImportCounts":
         added, removed = part.before.null_count, pc.sum(part.changes["deleted"]).as_py() or 0
@@ -117,21 +118,21 @@ class ListedRanges(NamedTuple):
     """All files of a list as ranges that are on the store already, though no event names them yet."""
 
     ranges: tuple[RangeRef, ...]
-    mint: int  # of their files
+    mint: int  # the mint number of their files
 
     @property
     def counts(self) -> ImportCounts:
         return ImportCounts(added=sum(ref.count for ref in self.ranges), bytes=sum(ref.bytes for ref in self.ranges))
 
     def fit(self, base: Tree, within: PathSpan) -> bool:
-        """Whether the tree has no object between theirs, nor in that span."""
+        """Returns whether the tree has no object between theirs, nor in that span."""
         low = min(encode_path(self.ranges[0].min_path), within.low)
         high = max(encode_path(self.ranges[-1].max_path) + b"\0", within.high)
         return not any(encode_path(ref.max_path) >= low and encode_path(ref.min_path) < high for ref in base.ranges)
 
 
 class BringInPlan(Protocol):
-    """What comes in from outside."""
+    """The plan of an import."""
 
     @property
     def why(self) -> str: ...
@@ -139,17 +140,17 @@ class BringInPlan(Protocol):
     def sources(self) -> Sequence[ImportFolder]: ...
     @property
     def closes(self) -> tuple[str, ...]:
-        """Jobs that hold files open until the commit names them."""
+        """The jobs that hold files open until the commit names them."""
 
     def ranges_for(self, base: Tree) -> ListedRanges | None:
-        """What comes in, if it is a matter of ranges alone; else it has to be compared."""
+        """Returns the files as ranges if they can be added without a comparison, or None."""
 
     def changes(self, base: Tree) -> AsyncIterator[SubtreeChanges]:
-        """What would have to change in a tree, in path order. No part is empty. May be called again."""
+        """Yields the changes that a tree would need, in path order. No part is empty. It may be called again."""
 
 
 class ImportPlan(NamedTuple):
-    """The files that were found, and how to bring them in."""
+    """The files that were found, and how to import them."""
 
     why: str  # import, ingest
     sources: Sequence[ImportFolder]
@@ -159,7 +160,8 @@ class ImportPlan(NamedTuple):
     ranges: ListedRanges | None = None
 
     def ranges_for(self, base: Tree) -> ListedRanges | None:
-        """An ingest removes whatever else is under its prefix, so nothing may be there either."""
+        """Returns the ranges if the tree has nothing in their place. An ingest removes everything else under its
+        prefix, so nothing may be there either."""
         within = span(self.request.prefix) if self.request.remove else NOWHERE
         return self.ranges if self.ranges is not None and self.ranges.fit(base, within) else None
 
@@ -185,18 +187,18 @@ def import_plan(sources: Sequence[ImportFolder], files: FileList) -> ImportPlan:
 async def for_ingest(
     repository: OpenRepository, source: ImportFolder, *, keep_removed: bool = False, seen: Seen = lambda count: None
 ) -> ImportPlan:
-    """A source without files is refused: it was more likely mistyped than emptied."""
+    """Makes the plan of an ingest. A source without files is refused: it was more likely mistyped than emptied."""
     return ingest_plan(source, await _files(repository, [source], seen), keep_removed=keep_removed)
 
 
 def ingest_plan(source: ImportFolder, files: FileList, *, keep_removed: bool) -> ImportPlan:
-    if source.file:  # whatever else begins with its path would go
+    if source.file:  # everything else whose path begins with its path would be removed
         raise Invalid(f"{source.url} is one file, and folders are followed", hint="import the file instead")
     return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
 async def differences(repository: OpenRepository, branch: str, gathered: BringInPlan) -> AsyncIterator[SubtreeChanges]:
-    """What landing the plan would change now."""
+    """Yields the changes that landing the plan would make now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
     async for part in gathered.changes(tree):
@@ -214,7 +216,7 @@ async def _earlier_import(repository: OpenRepository, before: CarriedOut) -> Imp
 async def bring_in(
     repository: OpenRepository, branch: str, gathered: BringInPlan, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> ImportOutcome:
-    """Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
+    """Lands the plan as one commit. Raises NothingToDo, and PathsInTheWay for paths with uncommitted changes."""
     counts = ImportCounts()
 
     async def prepare(turn: str) -> PreparedMove:
@@ -268,7 +270,7 @@ async def _files(repository: OpenRepository, sources: Sequence[ImportFolder], se
 
 
 def outside_of(repository: OpenRepository) -> OutsideFiles:
-    """Raises Invalid."""
+    """Returns the files outside that the repository may import. Raises Invalid."""
     if repository.outside is None:
         raise Invalid(
             "files outside the lake cannot be reached from here",
@@ -290,7 +292,7 @@ class _ChangedPaths(MappedTables):
 
 
 class _ManyPathsTest(PathTest):
-    """S5 for more paths than fit into memory."""
+    """The test of S5 for more paths than fit into memory."""
 
     def __init__(self, branch: str, changed: Sequence[pa.StringArray]) -> None:
         super().__init__(branch, pa.array([], pa.string()))
@@ -307,8 +309,8 @@ class _ManyPathsTest(PathTest):
 
 
 class _NothingStaged(PathTest):
-    """S5 where the paths are not known here: nothing was staged, and nothing is staged meanwhile; else the import is
-    computed again, path by path."""
+    """The test of S5 if the paths are not known: nothing was staged, and nothing is staged meanwhile; otherwise the
+    import is computed again, path by path."""
 
     def __init__(self, branch: str, layers: Layers) -> None:
         super().__init__(branch, pa.nulls(0, pa.string()))

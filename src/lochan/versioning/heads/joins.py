@@ -1,4 +1,4 @@
-"""How the trees of two histories become one.
+"""Joins the trees of two histories.
 
 Files are joined path by path (`tree/merge.py`), against the tree of the merge base, or of all merge bases after a
 criss-cross:
@@ -9,9 +9,8 @@ criss-cross:
 
 The tree of such a merge is written for the comparison only. Nothing names it, so it is garbage from the start.
 
-A pool's objects are not paths: two objects of different names may hold the same rows (S7). Whoever opens a pool gives
-its repository another way to join them, the protocol `HistoryJoins`.
-"""
+A pool's objects are not paths: two objects of different names may hold the same rows (S7). The code that opens a pool
+gives its repository another way to join them, the protocol `HistoryJoins`."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
@@ -31,7 +30,7 @@ _NEITHER = Strategy(BASE)
 
 
 class MoveBase(NamedTuple):
-    """What a move is computed on: a head, the history behind it, and the number of the state they are from."""
+    """The base of a move: a head, the history behind it, and the number of the state that they are from."""
 
     id: str
     head: Commit
@@ -42,8 +41,8 @@ class MoveBase(NamedTuple):
 class NewObjects(NamedTuple):
     """Data objects that no commit has named before (G3)."""
 
-    mint: int  # the lowest of their files
-    closes: tuple[str, ...] = ()  # jobs that hold them open
+    mint: int  # the lowest mint number of their files
+    closes: tuple[str, ...] = ()  # the jobs that hold them open
 
 
 class NamedTree(Protocol):
@@ -79,13 +78,14 @@ class HistoryJoins(Protocol):
 
 
 async def base_tree(trees: Trees, tree_of: TreeOf, look_up: LookUp, ours_id: str, theirs_id: str, mint: int) -> Tree:
-    """The tree that a merge compares both sides with. Raises Invalid if the two have no history in common, Gone if that
-    has expired."""
+    """Returns the tree that a merge compares both sides with. Raises Invalid if the two have no history in common, Gone
+    if that has expired."""
     return await tree_of_bases(trees, tree_of, look_up, base_ids(look_up, ours_id, theirs_id), mint)
 
 
 def base_ids(look_up: LookUp, ours_id: str, theirs_id: str) -> list[str]:
-    """At least one. Raises Invalid if the two have no history in common."""
+    """Returns the ids of the merge bases, of which there is at least one. Raises Invalid if the two have no history in
+    common."""
     bases = merge_bases(look_up, ours_id, theirs_id)
     if not bases:
         raise Invalid(f"commits {ours_id[:12]} and {theirs_id[:12]} have no history in common")
@@ -97,8 +97,8 @@ async def tree_of_bases(trees: Trees, tree_of: TreeOf, look_up: LookUp, bases: l
 
 
 def trivial_merge(base: Commit, ours: Commit, theirs: Commit) -> UnopenedTree | None:
-    """The result of a merge in which one side has changed nothing, or both have come to the same: commits name their
-    trees by content, so no file is read. None: both have changed something."""
+    """Returns the result of a merge in which one side has changed nothing, or both have come to the same tree. Commits
+    name their trees by content, so no file is read. Returns None if both have changed something."""
     if theirs.tree in (base.tree, ours.tree):
         return UnopenedTree(TreeRef(ours.tree, ours.tree_file))
     return UnopenedTree(TreeRef(theirs.tree, theirs.tree_file)) if ours.tree == base.tree else None

@@ -1,11 +1,10 @@
-"""How a head move lands: it is computed on a head, appended if that is still the head, and otherwise computed again.
+"""Lands a head move: it is computed on a head, appended if that is still the head, and otherwise computed again.
 
-A request that was refused once takes a turn (S1): while anybody waits, only the first in the queue may move the branch.
-So a commit lands under any stream of writes and moves. Puts and deletes never wait. Safety does not depend on the turn:
-each event is valid only for the head it was computed on.
+A request that was refused once takes a turn (S1): while any request waits, only the first in the queue may move the
+branch. So a commit lands under any stream of writes and moves. Puts and deletes never wait. Safety does not depend on
+the turn: each event is valid only for the head it was computed on.
 
-    refused ──▶ queued (`branch_queue.py`) ──▶ first ──▶ computed, appended ──▶ landed: out of the queue
-"""
+    refused ──▶ queued (`branch_queue.py`) ──▶ first ──▶ computed, appended ──▶ landed: out of the queue"""
 
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,11 +32,11 @@ _TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; 
 
 
 class LookAgain(ConcurrentCommit):
-    """More was staged than can be checked at the append."""
+    """More changes were staged than can be checked at the append."""
 
 
 class PathTest:
-    """S5: a head move never changes a path with a staged change, which would hide what the move brought.
+    """Tests that a head move never changes a path with a staged change, which would hide the change of the move (S5).
 
     Looking reads from the store, so it is done before the append. At the append, which must not wait, only changes that
     were staged since are checked."""
@@ -115,8 +114,9 @@ async def land(
     key: str = "",
     fingerprint: bytes = b"",
 ) -> Any:
-    """Returns the result of the event's fold. `prepare` gets the turn that its events must name, and is called again
-    after every lost race. It returns None if it has noticed itself that it lost. Its other errors are raised."""
+    """Lands a head move and returns the result of the event's fold. `prepare` gets the turn that its events must name,
+    and is called again after every lost race. It returns None if it has noticed itself that it lost. Its other errors
+    are raised."""
     queue = BranchQueue(repository, branch, actor)
     try:
         for _ in range(_TRIES_MAX):
@@ -138,7 +138,7 @@ async def land(
 
 
 async def _judge(repository: OpenRepository, prepared: PreparedMove, actor: Actor) -> Judged:
-    """By the hooks of the repository, after every computation: what lands is what they have seen. Raises
+    """Asks the hooks of the repository after every computation, so that what lands is what they have seen. Raises
     HookRefused."""
     if repository.gate is None:
         return UNJUDGED

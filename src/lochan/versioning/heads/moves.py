@@ -1,12 +1,11 @@
 """Head moves that are computed from trees: merge, revert, cherry-pick (rules S5, S6).
 
 A move is one event, valid only while the head is the one it was computed on. A move that loses this race is computed
-again on the new head; a difference is never re-applied. Nothing of it is ever staged, so it cannot commit the writes of
+again on the new head; a difference is never re-applied. A move stages nothing, so it cannot commit the writes of
 others.
 
 A move is refused if the branch has staged changes, unless the request commits them first. Then both commits land in one
-event, `committed … then`, because two events might never succeed under steady writes.
-"""
+event, `committed … then`, because two events might never succeed under steady writes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple
@@ -65,7 +64,7 @@ class PathConflicts(PathsInTheWay):
 
 
 class CommitMessage(NamedTuple):
-    """What the user says about the new commit. The verb fills in what is left out."""
+    """The user's text for the new commit. The verb fills in what is left out."""
 
     message: str = ""
     metadata: Mapping[str, str] = {}
@@ -81,8 +80,8 @@ class MovePlan(NamedTuple):
     parents: tuple[str, ...]
     message: str
     author: str = ""
-    new: NewObjects | None = None  # files that the tree is the first to name
-    metadata: Mapping[str, str] = {}  # beside that of the message
+    new: NewObjects | None = None  # files that no commit before this tree has named
+    metadata: Mapping[str, str] = {}  # metadata in addition to that of the message
     origin: MoveOrigin | None = None
 
 
@@ -93,7 +92,7 @@ class PullMerge(NamedTuple):
     """The pull request that a merge ends."""
 
     id: str
-    inactive: Callable[[], Awaitable[tuple[str, ...]]]  # its reviewers who are disabled or gone, at that moment
+    inactive: Callable[[], Awaitable[tuple[str, ...]]]  # returns its reviewers who are disabled or gone at that moment
 
 
 @once(same)
@@ -110,8 +109,8 @@ async def merge(
     commit_first: CommitRequest | None = None,
     pull: PullMerge | None = None,
 ) -> str:
-    """Returns the new head. Raises PathConflicts, NothingToDo, SameRef, and Dirty for uncommitted changes on the branch
-    (unless `commit_first`) or on the source (unless `staged_source`)."""
+    """Merges the source into the branch. Returns the new head. Raises PathConflicts, NothingToDo, SameRef, and Dirty
+    for uncommitted changes on the branch (unless `commit_first`) or on the source (unless `staged_source`)."""
     theirs = await merge_source(repository, source, branch, staged_source)
 
     async def compute(on: On) -> MovePlan:
@@ -132,7 +131,7 @@ async def rehearse_merge(
     staged_source: bool = False,
     staged_target: bool = False,
 ) -> tuple[Tree, Tree]:
-    """The head's tree and the merged one, without moving anything. Raises what `merge` raises."""
+    """Returns the head's tree and the merged one, without moving anything. Raises what `merge` raises."""
     theirs = await merge_source(repository, source, branch, staged_source)
     refs, mint = await repository.refs()
     found = refs.branch(branch)
@@ -240,7 +239,8 @@ async def move(
 
 
 class _StillClean(PathTest):
-    """For a move that commits staged changes first: also those that were staged on a clean branch meanwhile."""
+    """Tests a move that commits staged changes first. It also finds changes that were staged on a clean branch
+    meanwhile."""
 
     def check(self, layers: Layers, rules: RefsRules) -> None:
         if not layers.empty:
@@ -257,13 +257,13 @@ async def _after_commit(
     turn: str,
     actor: Actor,
 ) -> PreparedMove | None:
-    """S5: the staged changes are committed first, and the move is computed on top of that."""
+    """Commits the staged changes first, and computes the move on top of that (S5)."""
     try:
         committed = await prepare_commit(repository, name, request, turn, actor)
     except NothingToDo:
         refs, _ = await repository.refs()
         if refs.branch(name).layers.empty:
-            return None  # it was reset or stashed meanwhile, and the branch is clean
+            return None  # the branch is clean: the changes were reset or stashed meanwhile
         raise
     if committed is None:
         return None
@@ -279,8 +279,8 @@ async def _after_commit(
 
 
 async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
-    """Checks that no path that the move changes was left over by the commit or staged after its seal. None: the seal is
-    gone."""
+    """Returns a test that no path that the move changes was left over by the commit or staged after its seal, or None
+    if the seal is gone."""
     if committed.seal not in layers.seals:
         return None
     changed = await changed_paths(repository, await repository.tree(committed.commit), await repository.tree(then))
@@ -293,7 +293,7 @@ async def _test(repository: OpenRepository, layers: Layers, committed: Committed
 
 
 async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> pa.StringArray:
-    """In order."""
+    """Returns the paths that differ, in order."""
     columns = [table["path"] async for table in diff(repository.trees, left, right)]
     chunks = [chunk for column in columns for chunk in column.chunks]
     return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())

@@ -5,11 +5,10 @@
      ╲                     ──▶
        x        onto
 
-Every commit is a three-way merge of trees: what it changed against its first parent, applied to what was replayed
-before it. Merges are left out; the commits they brought in are replayed in one line with the rest. A commit that
-changes nothing any more is dropped; one that never changed anything is kept. All of it is one event: if there is a
-conflict anywhere, nothing has moved.
-"""
+Every commit is a three-way merge of trees: its change against its first parent, applied to what was replayed before it.
+Merges are left out; the commits they brought in are replayed in one line with the rest. A commit that changes nothing
+any more is dropped; one that never changed anything is kept. All of it is one event: if there is a conflict anywhere,
+nothing has moved."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
@@ -35,7 +34,7 @@ from lochan.versioning.state.branch import dirty
 
 class RebaseOutcome(NamedTuple):
     head: str
-    replayed: int | None  # None: it was done before, under the same key, and is not known
+    replayed: int | None  # None if it was done before under the same key, and is not known
     dropped: int | None  # commits that change nothing any more
 
 
@@ -56,8 +55,8 @@ async def _earlier_rebase(repository: OpenRepository, before: CarriedOut) -> Reb
 
 @once(_earlier_rebase)
 async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseOutcome:
-    """Raises ReplayConflicts, NothingToDo, SameRef, and Dirty if the branch has staged changes. If the branch was moved
-    meanwhile, every commit is replayed again, on the commit that `onto` named at first."""
+    """Rebases the branch. Raises ReplayConflicts, NothingToDo, SameRef, and Dirty if the branch has staged changes. If
+    the branch was moved meanwhile, every commit is replayed again, on the commit that `onto` named at first."""
     target = await repository.resolve(onto)
     if target.branch is not None and target.branch.name == branch:
         raise SameRef(f"branch {branch!r} cannot be rebased onto itself", hint="name another ref")
@@ -85,7 +84,7 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
 
 
 def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
-    """Oldest first. None: they are already one line on top of `onto`."""
+    """Returns the commits to replay, oldest first, or None if they are already one line on top of `onto`."""
     own = set(only_left(look_up, head, onto))
     line: list[str] = []
     for id, _ in topological(look_up, head):
@@ -102,8 +101,8 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
 async def _replay_commits(
     repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], since: tuple[str, str], mint: int, actor: Actor
 ) -> tuple[list[Commit], list[MoveOrigin], int]:
-    """The new commits, what each was made from, and the lowest mint of the files that they are the first to name; 0 if
-    there are none."""
+    """Returns the new commits, the origin of each, and the lowest mint of the files that no commit has named before, or
+    0 if there are none."""
     new: list[Commit] = []
     origins: list[MoveOrigin] = []
     least = 0

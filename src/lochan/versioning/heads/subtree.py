@@ -1,8 +1,8 @@
-"""Compares a listing of files with a commit's tree: what would have to change for the tree to be the same.
+"""Compares a listing of files with a commit's tree: which changes would make the tree the same.
 
 Both are in path order, so they are read side by side, one range of the tree at a time. A range whose id says that it
-holds exactly the files of the listing is not opened: so a listing of millions in which little has changed costs little.
-"""
+holds exactly the files of the listing is not opened: so a listing of millions in which little has changed costs
+little."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -24,7 +24,7 @@ from lochan.versioning import bulk
 from lochan.versioning.bodies.file_list import FileList
 
 Mask = npt.NDArray[np.bool_]
-Same = Callable[[pa.RecordBatch, pa.RecordBatch], Mask]  # row by row, of entries at the same paths
+Same = Callable[[pa.RecordBatch, pa.RecordBatch], Mask]  # compares entries at the same paths, row by row
 
 
 class SubtreeChanges(NamedTuple):
@@ -36,9 +36,9 @@ class SubtreeChanges(NamedTuple):
 
 
 class SubtreeRequest(NamedTuple):
-    prefix: str  # of all the paths
+    prefix: str  # the prefix of all the paths
     same: Same = same_content
-    remove: bool = False  # objects that the tree has under the prefix and the listing has not
+    remove: bool = False  # whether objects are removed that the tree has under the prefix and the listing has not
 
 
 def same_file(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
@@ -54,7 +54,8 @@ def common_prefix(prefixes: list[str]) -> str:
 
 
 async def compare(tree: Tree, files: FileList, request: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
-    """No part is empty. A range is not opened if the files say all of its content, or if nothing can change in it."""
+    """Yields the changes. No part is empty. A range is not opened if the files are all of its content, or if nothing
+    can change in it."""
     within, done = span(request.prefix), ""
     for number, ref in enumerate(tree.ranges):
         if encode_path(ref.max_path) < within.low:
@@ -79,13 +80,13 @@ class _OpenRange:
         self._number = number
         self._within = within
         self._rows: EntryRows | None = None
-        self._at = self._stop = 0  # rows that are compared, and where the prefix ends
+        self._at = self._stop = 0  # the rows that are compared, and where the prefix ends
 
     async def changes(
         self, pieces: AsyncIterator[pa.Table], request: SubtreeRequest
     ) -> AsyncGenerator[SubtreeChanges, None]:
-        """What these files, all that are up to the end of the range, change in it. They are held while they may be just
-        what the range holds; that is a range at most."""
+        """Yields the changes in this range. `pieces` are all files up to its end. They are held while they may be
+        exactly what the range holds, which is one range at most."""
         held, count = list[pa.Table](), 0
         async for piece in pieces:
             held.append(piece)
@@ -108,7 +109,7 @@ class _OpenRange:
             yield last
 
     async def _part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
-        """Files that others in the range follow."""
+        """Returns the changes of files that other files in the range follow."""
         rows = await self._opened()
         stop = min(rows.seek(encode_path(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
         here = rows.batch.slice(self._at, stop - self._at)
@@ -116,14 +117,14 @@ class _OpenRange:
         return _part(here, as_batch(files), request)
 
     async def _rest(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges | None:
-        """The last files of the range; and all its rows that are left."""
+        """Returns the changes of the last files of the range, and of all its remaining rows."""
         rows = await self._opened()
         here = rows.batch.slice(self._at, self._stop - self._at)
         there = as_batch(files)
         return _part(here, there, request) if here.num_rows or there.num_rows else None
 
     def _is_same(self, files: pa.Table) -> bool:
-        """Whether the range holds exactly these files: its id tells that, without its file."""
+        """Returns whether the range holds exactly these files. Its id shows that, without its file."""
         ref = self._ref
         inside = self._within.low <= encode_path(ref.min_path) and encode_path(ref.max_path) < self._within.high
         if not inside or len(files) != ref.count or pc.sum(files["size"]).as_py() != ref.bytes:

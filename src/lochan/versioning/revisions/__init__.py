@@ -1,1 +1,1 @@
-"""Commits and how they are named: ref expressions, the commit graph, logs, blame, bisection and diffs."""
+"""Commits and their names: ref expressions, the commit graph, logs, blame, bisection and diffs."""

@@ -23,9 +23,9 @@ class BisectMarks(NamedTuple):
 
 
 class BisectRound(NamedTuple):
-    test: str  # the commit to test next; empty: none is left
-    candidates: tuple[str, ...]  # may be the first bad commit, newest first; a single one is it
-    left: int  # how many candidates this test leaves at most
+    test: str  # the commit to test next, or empty if none is left
+    candidates: tuple[str, ...]  # commits that may be the first bad one, newest first; a single one is it
+    left: int  # the number of candidates that this test leaves at most
 
 
 def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
@@ -81,11 +81,11 @@ def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict
     total = len(candidates)
     counted: dict[str, int] = {}
     weights: dict[str, int] = {}
-    for id in reversed(candidates):  # parents first
+    for id in reversed(candidates):  # parents come first
         parents = [parent for parent in dict.fromkeys(look_up(id).parents) if parent in among]
         if len(parents) < 2:
             counted[id] = 1 + (counted[parents[0]] if parents else 0)
-        else:  # ancestors that its parents share would count twice
+        else:  # otherwise ancestors that its parents share would count twice
             counted[id] = len(_reachable(look_up, [id], among.__contains__))
         if id != marks.bad and id not in marks.skipped:
             weights[id] = counted[id]

@@ -13,13 +13,13 @@ LookUp = Callable[[str], Commit]
 
 
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, newest first across all lines of history, but no commit before its children, whatever their
-    dates are. Lazy: the first commit comes at once."""
+    """Yields commits from `start` back, newest first across all lines of history, but no commit before its children,
+    whatever their dates are. It is lazy: the first commit comes at once."""
     return log_of_all(look_up, (start,), first_parent=first_parent)
 
 
 def log_of_all(look_up: LookUp, starts: Sequence[str], *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From all of these back, each commit once, in the order of `log`."""
+    """Yields commits from all of these back, each once, in the order of `log`."""
     return _in_order(look_up, starts, first_parent, _Youngest(look_up))
 
 
@@ -43,8 +43,8 @@ def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) ->
 
 
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back, one line of history at a time: no commit before all of its children, and for a merge the side
-    it brought in before the side it continued. Lazy: looks no further down than it has to."""
+    """Yields commits from `start` back, one line of history at a time: no commit before all of its children, and for a
+    merge the side it brought in before the side it continued. It is lazy, and looks no further down than it has to."""
     return _in_order(look_up, (start,), first_parent, _Newest())
 
 
@@ -85,8 +85,9 @@ class _Youngest:
 def _in_order(
     look_up: LookUp, starts: Sequence[str], first_parent: bool, ready: _Newest | _Youngest
 ) -> Iterator[tuple[str, Commit]]:
-    """Commits whose children have all been shown are `ready`; that object chooses which of them is next."""
-    children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
+    """Yields commits in an order. Commits whose children have all been shown are `ready`; that object chooses which of
+    them is next."""
+    children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation reached
     begun = set(starts)
     unseen = sorted((-look_up(start).generation, start) for start in begun)
 
@@ -151,7 +152,7 @@ def _paint(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
     of its children were met before, so this is final. The walk ends when only stale commits are left."""
     colours: dict[str, int] = {}
     queue: list[tuple[int, int, str]] = []
-    fresh = 0  # in the queue, and not stale
+    fresh = 0  # the number of commits in the queue that are not stale
 
     def paint(id: str, colour: int) -> None:
         nonlocal fresh

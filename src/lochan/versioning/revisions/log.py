@@ -99,7 +99,7 @@ async def _matches(repository: OpenRepository, refs: Refs, id: str, commit: Comm
         return False
     if not (request.paths or request.prefixes):
         return True
-    if refs.collection.has_expired(id):  # what it changed is shown by the next commit that has not
+    if refs.collection.has_expired(id):  # the next commit that has not expired shows its changes
         return False
     parents = refs.live_parents(commit, first_parent=request.first_parent)
     return await _touches(repository, commit, parents, request)
@@ -153,7 +153,7 @@ class BlameRow(NamedTuple):
 
 class BlamePage(NamedTuple):
     entries: list[BlameRow]
-    next: str | None  # continue after this path; None: that was all
+    next: str | None  # the path after which the next page begins, or None if that was all
 
 
 async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
@@ -209,8 +209,8 @@ class _Walk:
         self._paths = paths
         self._prefix = prefix
         self._after = after
-        self._open: dict[str, Mask] = {}  # by commit: the paths that are to be explained from there
-        self._queue: list[tuple[int, str]] = []  # children before parents
+        self._open: dict[str, Mask] = {}  # by commit: the paths that are still to be explained from there
+        self._queue: list[tuple[int, str]] = []  # children come before parents
 
     async def explain(self, start: str) -> list[str]:
         """Returns the id of the commit for each path."""

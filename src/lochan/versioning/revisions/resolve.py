@@ -17,16 +17,16 @@ _PREFIX_MIN = 4
 class ResolvedRef(NamedTuple):
     commit_id: str
     commit: Commit
-    branch: BranchState | None  # if it names the branch itself, and not a commit behind it
+    branch: BranchState | None  # set if the ref names the branch itself, and not a commit behind it
     committed_only: bool = False
-    workspace: WorkspaceState | None = None  # if it names one; then the commit is the one it was opened on
+    workspace: WorkspaceState | None = None  # set if the ref names one; then the commit is the one it was opened on
     staged_only: bool = False
 
 
 def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> ResolvedRef:
     """Resolves a ref. Raises NotFound if there is no such ref, and Invalid for text that is no ref or names several
-    commits. A workspace is a place to read and write, and no commit: it is Invalid too, unless `workspaces` are
-    allowed. `now`, in microseconds since 1970, is what "2 hours ago" is relative to."""
+    commits. A workspace can be read and written, but is no commit: it is Invalid too, unless `workspaces` are allowed.
+    `now`, in microseconds since 1970, is what "2 hours ago" is relative to."""
     expression = parse_ref(text)
     if expression.workspace:
         return _workspace(refs, expression, text, workspaces)

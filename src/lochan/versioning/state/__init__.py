@@ -1,1 +1,1 @@
-"""The parts of the state that a repository's journal folds to; `refs.py` puts them together."""
+"""The parts of the state that a repository's journal folds to; `refs.py` combines them."""

@@ -1,5 +1,5 @@
 """A branch: a name for a head that moves, the changes staged over it, and the requests that wait to move it. Also
-stashes: staged changes that were put aside for later (S9)."""
+stashes: staged changes that were set aside for later (S9)."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ one of a record is its plain number. Stored on disk."""
 
 HIDDEN: Final = "hidden-branches"  # in checkpoints: some branches are hidden
 
-_NUMBER = ""  # under this name: the number of the record that the counts belong to
+_NUMBER = ""  # the number of the record that the counts belong to is under this name
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
@@ -24,14 +24,14 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
 
     request: str
     patience: int
-    writer: str = ""  # the process that sent it; empty in old journals, whose entries named none
-    renewed: int = 0  # number of the record that last renewed it
+    writer: str = ""  # the process that sent it; it is empty in old journals, whose entries named none
+    renewed: int = 0  # the number of the record that last renewed it
     user: str = ""
 
 
 class BranchState(msgspec.Struct, frozen=True):
     name: str
-    incarnation: int  # number of its record, plus AGAIN for each earlier one of that name in the record
+    incarnation: int  # the number of its record, plus AGAIN for each earlier branch of that name in the record
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
@@ -52,7 +52,7 @@ class BranchState(msgspec.Struct, frozen=True):
 
 
 class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A branch in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     name: str
     incarnation: int
@@ -82,7 +82,7 @@ class RecordNames(FoldTables):
     does not identify things that a record can make twice, such as a branch that is made, deleted and made again."""
 
     def __init__(self) -> None:
-        self._made: FoldTable[str, int] = FoldTable()  # for one record only: the next one starts over
+        self._made: FoldTable[str, int] = FoldTable()  # only for one record: the next one starts over
 
     def count(self, name: str, number: int) -> int:
         """Returns how many of that name record `number` has made before, and counts this one from now on."""
@@ -103,7 +103,7 @@ def record_of(unique: int) -> int:
 class Stash(msgspec.Struct, frozen=True):
     id: str
     branch: str
-    head: str  # of the branch, when it was pushed
+    head: str  # the head of the branch when it was pushed
     layers: Layers
     message: str
     user: str
@@ -111,7 +111,7 @@ class Stash(msgspec.Struct, frozen=True):
 
 
 class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A stash in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     id: str
     branch: str

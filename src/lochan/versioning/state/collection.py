@@ -32,9 +32,9 @@ _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _BEGUN, _FENCE = "begun", "fence"
 _DROPPED = "dropped"  # the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
-LINK = "link"  # the file that is held open is put by a client itself
+LINK = "link"  # a client itself puts the file that is held open
 JOB = "job"  # all files with one mint number: `<repository>/data/<mint>-`
-REMOVAL = "removal"  # a deletion of a workspace's files by older versions; nothing makes one any more
+REMOVAL = "removal"  # a deletion of a workspace's files by older versions, which no version makes any more
 
 
 class Stale(ConcurrentCommit):
@@ -42,7 +42,7 @@ class Stale(ConcurrentCommit):
 
 
 class HeldFile(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A file that is held open. Stored in checkpoints: fields may only be added at the end."""
 
     number: int
     kind: str
@@ -50,11 +50,11 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     branch: str
     path: str
     expires: int
-    opened: int = 0  # microseconds since 1970, by the clock of the process that opened it; 0: unknown
+    opened: int = 0  # microseconds since 1970, by the clock of the process that opened it; 0 if unknown
 
 
 class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """The state in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     numbers: dict[str, int] = {}
     held: dict[str, HeldFile] = {}
@@ -79,7 +79,8 @@ class Collection(FoldTables):
     # --- reading -----------------------------------------------------------------------------------------------------
     @property
     def cut(self) -> int:
-        """Files that were minted before this number and are not named yet can no longer be named."""
+        """The cut of the last plan: files that were minted before this number and are not named yet can no longer be
+        named."""
         return self._numbers.get(_CUT) or 0
 
     @property
@@ -104,7 +105,8 @@ class Collection(FoldTables):
 
     @property
     def fence(self) -> int:
-        """An event derived from a state before this number may name files that a plan lists, or is about to list."""
+        """The fence: an event derived from a state before this number may name files that a plan lists, or is about to
+        list."""
         return self._numbers.get(_FENCE) or self.plan
 
     def list_of(self, plan: int) -> str:
@@ -212,7 +214,7 @@ class Collection(FoldTables):
         (G3)."""
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
-        if event.kind == JOB and event.address:  # its files may be there already, and a plan may have listed them
+        if event.kind == JOB and event.address:  # its files may exist already, and a plan may have listed them
             self.check_first(rules, (mint_of(event.address),))
         if self.cut and event.address and _is_older(event.address, self.cut) and rules.first_references_are_young():
             raise Stale("garbage was collected meanwhile", hint="try again")

@@ -52,15 +52,15 @@ class CommitColumns(msgspec.Struct, frozen=True):
 
 
 class Commits:
-    """A table like `FoldTable`, with forks. Nothing is ever dropped."""
+    """A table of commits like `FoldTable`, with forks. Nothing is ever dropped."""
 
     __slots__ = ("_columns", "_decoded", "_new", "_parent")
 
     def __init__(self, parent: "Commits | None" = None) -> None:
         self._parent = parent
-        self._columns = NO_COMMITS  # in a fork: always empty
+        self._columns = NO_COMMITS  # always empty in a fork
         self._new: dict[str, Commit] = {}
-        self._decoded: dict[str, Commit] = {}  # recent ones: a walk needs most of them more than once
+        self._decoded: dict[str, Commit] = {}  # recent commits: a walk needs most of them more than once
 
     def get(self, id: str) -> Commit | None:
         table: Commits | None = self

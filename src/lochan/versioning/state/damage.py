@@ -14,11 +14,11 @@ from lochan.journal.table import FoldTable, FoldTables
 
 
 class DamageCount(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """The damage of one repository. Stored in checkpoints: fields may only be added at the end."""
 
-    repository: str  # its id
-    files: int  # that are damaged
-    number: int  # of the record that reported it
+    repository: str  # the id of the repository
+    files: int  # the number of damaged files
+    number: int  # the number of the record that reported it
     time: int  # microseconds since 1970
 
 

@@ -25,9 +25,9 @@ Fits = Callable[[DropRule], bool]  # whether a rule can apply to a repository
 
 
 class DefaultRules(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """The default rules. Stored in checkpoints: fields may only be added at the end."""
 
-    number: int  # of the record that set them
+    number: int  # the number of the record that set them
     rules: RetentionSet
 
     def fitted(self, fits: Fits) -> RetentionSet:

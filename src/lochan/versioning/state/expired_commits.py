@@ -1,4 +1,4 @@
-"""Which commits have expired: one bit for each commit of the last checkpoint, and the ids of those since.
+"""The commits that have expired: one bit for each commit of the last checkpoint, and the ids of those since.
 
 The fold checks for each commit that an event names whether it has expired, without reading anything. So this stays in
 the state, where the commits are already: a million expiries are 125 kB in a checkpoint, beside 44 MB of the commits'
@@ -17,8 +17,8 @@ class ExpiredCommits:
 
     def __init__(self, parent: "ExpiredCommits | None" = None) -> None:
         self._parent = parent
-        self._columns = NO_COMMITS  # in a fork: always empty
-        self._bits = b""  # of the rows of the columns, the first one highest; stored on disk, in checkpoints
+        self._columns = NO_COMMITS  # always empty in a fork
+        self._bits = b""  # a bit for each row of the columns, the first one highest; stored on disk, in checkpoints
         self._new: set[str] = set()
 
     def __contains__(self, id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a repository forbids: writes to protected branches, to a read-only repository, and to a deleted one."""
+"""Writes that a repository forbids: those to protected branches, to a read-only repository, and to a deleted one."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ _FEATURES = ((2, RULES_2), (3, RULES_3))
 
 
 class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """The state in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     rules: tuple[Protection, ...] = ()
     read_only: bool = False
@@ -52,7 +52,7 @@ class Guard(FoldTables):
 
     def check(self, branch: str, action: str) -> None:
         """Raises Protected if the rules of the branch block the action."""
-        if self.rules:  # hardly ever, and every write asks
+        if self.rules:  # rules are rare, and every write calls this
             self.of(branch).check(action)
 
     def of(self, branch: str) -> BranchRules:

@@ -1,4 +1,4 @@
-"""The rules that protect branches: what each of them blocks, and which action an event counts as.
+"""The rules that protect branches: the actions that each of them blocks, and the action that an event counts as.
 
 A rule keeps the meaning that it had when it was set, because every program must fold the same journal to the same
 state. Rules of version 1 know three actions, and only the moves that are listed for them. Rules of version 2 treat
@@ -13,9 +13,9 @@ from lochan.errors import Invalid, Protected
 from lochan.formats.repository_events import Moved, Protection
 
 STAGE = "stage"  # put, delete, link, complete an upload, pop a stash
-COMMIT = "commit"  # of what is staged; imports, loads and all other new rows; commits of workspaces
+COMMIT = "commit"  # commits of staged changes; imports, loads and all other new rows; commits of workspaces
 REVERT = "revert"  # revert, cherry-pick
-MERGE = "merge"  # of another branch, tag or commit
+MERGE = "merge"  # a merge of another branch, tag or commit
 REWRITE = "rewrite"  # reset to another commit, rebase, rename, delete
 ACTIONS: Final = (STAGE, COMMIT, REVERT, MERGE, REWRITE)
 DIRECT: Final = (STAGE, COMMIT, REVERT, REWRITE)  # everything but merges, by which a protected branch usually changes
@@ -66,7 +66,7 @@ class BranchRules:
         return self._rules
 
     def unmet(self, user: str, is_linear: Callable[[], bool]) -> Iterator[str]:
-        """Yields what the rules have against the merge of a pull request, regardless of the request itself."""
+        """Yields the objections of the rules to the merge of a pull request, regardless of the request itself."""
         for rule in self._rules:
             if MERGE in rule.blocked:
                 yield f"merges are blocked (rule {rule.pattern!r})"

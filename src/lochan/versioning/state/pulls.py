@@ -1,7 +1,7 @@
 """Pull requests in the state of a repository, and the checks of commits.
 
-The state has what decides whether a request may be merged, and what a list shows. Long texts stay in the journal, and
-`TextPlace` has their places. Ten thousand requests take about three megabytes of a checkpoint."""
+The state has the facts that decide whether a request may be merged, and those that a list shows. Long texts stay in the
+journal, and `TextPlace` has their places. Ten thousand requests take about three megabytes of a checkpoint."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -22,7 +22,7 @@ PULLS_1 = "pulls-1"  # in checkpoints: there are requests or checks
 
 
 class TextPlace(msgspec.Struct, frozen=True, array_like=True):
-    """Where a text is: in that record of the journal, in the event with that mark."""
+    """The place of a text: the record of the journal, and the mark of the event in it."""
 
     record: int
     mark: str
@@ -33,8 +33,8 @@ class ReviewState(msgspec.Struct, frozen=True, array_like=True):
 
     user: str
     verdict: str
-    commit: str  # the head of the source that was looked at
-    incarnation: int  # of the source
+    commit: str  # the head of the source that was reviewed
+    incarnation: int  # the incarnation of the source
     time: int
     text: TextPlace | None = None
     dismissed_by: str = ""
@@ -48,8 +48,8 @@ class CommentState(msgspec.Struct, frozen=True, array_like=True):
     path: str = ""
     conflict: bool = False
     thread: str = ""
-    edited: int = 0  # when; 0: never
-    resolved_by: str = ""  # of the first comment of a thread
+    edited: int = 0  # the time of the last edit; 0 if there was none
+    resolved_by: str = ""  # only in the first comment of a thread
 
 
 class CheckState(msgspec.Struct, frozen=True, array_like=True):
@@ -59,16 +59,16 @@ class CheckState(msgspec.Struct, frozen=True, array_like=True):
     link: str
     user: str
     time: int
-    target: str = ""  # of the requests that have it; "": of all
+    target: str = ""  # the target of the requests that have the check; "" for those of all targets
 
 
 class CommitChecks(msgspec.Struct, frozen=True, array_like=True):
-    number: int  # of the record that reported the first of them
+    number: int  # the number of the record that reported the first of them
     checks: tuple[CheckState, ...]
 
 
 class PullState(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints, as are those above: fields may only be added at the end."""
+    """A pull request. Stored in checkpoints, like the classes above: fields may only be added at the end."""
 
     id: str
     source: str
@@ -82,11 +82,11 @@ class PullState(msgspec.Struct, frozen=True, array_like=True):
     reviewers: tuple[str, ...] = ()
     reviews: tuple[ReviewState, ...] = ()
     comments: tuple[CommentState, ...] = ()
-    ended: int = 0  # when it was closed or merged
+    ended: int = 0  # the time when it was closed or merged
     ended_by: str = ""
-    merged: str = ""  # the head of the target that it was merged as
-    merged_source: str = ""  # the head of the source then
-    merged_base: str = ""  # the head of the target before
+    merged: str = ""  # the head of the target after the merge
+    merged_source: str = ""  # the head of the source at that time
+    merged_base: str = ""  # the head of the target before the merge
 
     @property
     def order(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class PullState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DumpedPulls(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """The state in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     pulls: list[PullState] = []
     checks: dict[str, CommitChecks] = {}
@@ -110,7 +110,7 @@ class DumpedPulls(msgspec.Struct, frozen=True, array_like=True):
 class Pulls(FoldTables):
     def __init__(self) -> None:
         self._pulls: FoldTable[str, PullState] = FoldTable()
-        self._open: FoldTable[tuple[str, str], str] = FoldTable()  # ids of those that are open, by their branches
+        self._open: FoldTable[tuple[str, str], str] = FoldTable()  # ids of the open requests, by their branches
         self._checks: FoldTable[str, CommitChecks] = FoldTable()  # by commit
 
     # --- reading -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""What events do to pull requests, and to the checks of commits. Every rule of the form "valid only while …" is checked
-here. Merging is an event of the target: see `merge_gate.py`."""
+"""The effects of events on pull requests, and on the checks of commits. Every rule of the form "valid only while …" is
+checked here. Merging is an event of the target: see `merge_gate.py`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,13 +40,13 @@ from lochan.versioning.state.pulls import (
 from lochan.versioning.state.refs_state import RefsState
 
 TITLE_MAX = 256  # characters
-TEXT_BYTES_MAX = 1 << 16  # of a description, a review or a comment
+TEXT_BYTES_MAX = 1 << 16  # bytes of a description, a review or a comment
 REVIEWERS_MAX = 100
 USER_NAME_MAX = 256
-COMMENTS_MAX = 2_000  # of one request
+COMMENTS_MAX = 2_000  # comments on one request
 CHECK_TEXT_MAX = 500
 LINK_MAX = 1_000
-CHECKS_MAX = 50  # of one commit and one target
+CHECKS_MAX = 50  # checks of one commit for one target
 _PULL = "pull"  # a name for `RecordNames`
 
 

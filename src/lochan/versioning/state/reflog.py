@@ -1,4 +1,4 @@
-"""Where each branch was, and when: a list of head moves for each name, with the times of the journal's records.
+"""The head of each branch over time: a list of head moves for each name, with the times of the journal's records.
 
 The times come from several machines' clocks, so a move counts as no earlier than the move before it. The list continues
 if a branch is deleted and another is created under its name. Checkpoints hold the lists as columns, which are used
@@ -17,7 +17,7 @@ class Moves(msgspec.Struct, frozen=True, array_like=True):
     """The moves of one name, oldest first. Stored in checkpoints."""
 
     times: memoryview  # microseconds since 1970, 8 bytes each, big-endian
-    heads: memoryview  # 32 bytes each; zeros: the branch was deleted
+    heads: memoryview  # 32 bytes each; zeros if the branch was deleted
 
     def __len__(self) -> int:
         return len(self.times) // _TIME.size
@@ -36,7 +36,7 @@ class RefLog:
 
     def __init__(self, parent: "RefLog | None" = None) -> None:
         self._parent = parent
-        self._moves: dict[str, Moves] = {}  # of a fork: always empty
+        self._moves: dict[str, Moves] = {}  # always empty in a fork
         self._new: dict[str, list[tuple[int, str]]] = {}
 
     def moved(self, name: str, time: int, head: str) -> None:

@@ -1,6 +1,6 @@
 """A repository's refs as a part of its journal's state, and how a checkpoint stores them.
 
-`refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` have what each event does to it."""
+`refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` have the effects of each event."""
 
 from typing import Any, ClassVar
 
@@ -53,9 +53,9 @@ from lochan.versioning.state.workspaces import DumpedWorkspaces
 
 
 class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """The refs in a checkpoint. Fields are only ever added at the end."""
 
-    commits: CommitColumns | list[Commit]  # a list, in checkpoints from before there were columns
+    commits: CommitColumns | list[Commit]  # a list in checkpoints from before there were columns
     branches: list[DumpedBranch]
     tags: list[tuple[str, str]]
     deleted: list[DumpedBranch]
@@ -66,7 +66,7 @@ class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     uploads: list[KeptUpload] = []
     reflog: dict[str, Moves] = {}
     kind: str = FILES
-    brought: list[str] = []  # ids of commits
+    brought: list[str] = []  # the ids of commits
     expired: bytes = b""  # a bit for each row of the commits
     inputs: dict[str, tuple[RunRef, ...]] = {}  # by the commit that was made from them
     pulls: DumpedPulls = DumpedPulls()
@@ -127,7 +127,7 @@ _WHILE_READ_ONLY = {
     *(ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, PlanBegun, Planned, PlanEnded, Expired, Aliased),
     *(AliasTablesSet, RepositoryClosed, RepositoryReopened),
 }
-# Events that a pool does not have: only head moves add data objects to its branches (S5).
+# Events that a pool does not have, because only head moves add data objects to its branches (S5).
 _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
 
 

@@ -1,9 +1,8 @@
-"""What events do to heads: the first commit, commits and moves, turns, branches, tags, stashes, protection.
+"""The effects of events on heads: the first commit, commits and moves, turns, branches, tags, stashes, protection.
 
 Every rule of the form "valid only while …" is a check here, made by the writer before the append and again by every
 process that folds the record. Only the writer makes checks that read the store (does this head move touch a staged
-path?).
-"""
+path?)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +63,7 @@ def _sealed(refs: RefsState, event: Sealed, at: EventPosition) -> int:
     branch = refs.branch(event.branch)
     refs.guard.check(branch.name, COMMIT)
     if at.number in branch.layers.seals:
-        return at.number  # two commits began in one record: they share the seal, and one of them lands
+        return at.number  # two commits began in one record, so they share the seal, and one of them lands
     if len(branch.layers.seals) >= SEALS_MAX and not branch.is_front(event.turn):
         raise Busy(f"{SEALS_MAX} commits of branch {branch.name!r} are under way", hint="try again in a moment")
     refs.stage(event.branch, lambda layers: layers.seal(at.number))

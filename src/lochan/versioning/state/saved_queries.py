@@ -12,11 +12,11 @@ from lochan.journal.table import FoldTable, FoldTables
 
 NAME_LENGTH_MAX = 200
 TEXT_BYTES_MAX = 64 << 10
-QUERIES_MAX = 500  # of one user: they stay in memory
+QUERIES_MAX = 500  # queries of one user, which stay in memory
 
 
 class SavedQuery(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A saved query. Stored in checkpoints: fields may only be added at the end."""
 
     user: str
     name: str

@@ -1,7 +1,6 @@
-"""What events do below the heads: staging, workspaces, multipart uploads, and the state of garbage collection.
+"""The effects of events below the heads: staging, workspaces, multipart uploads, and the state of garbage collection.
 
-As in `refs_fold.py`, every rule of the form "valid only while …" is a check here.
-"""
+As in `refs_fold.py`, every rule of the form "valid only while …" is a check here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +41,7 @@ from lochan.versioning.state.workspaces import DROPPED, WorkspaceState
 # --- staging ----------------------------------------------------------------------------------------------------------
 def _staged(refs: RefsState, event: Staged, at: EventPosition) -> int:
     changes: tuple[Change, ...] = event.puts
-    if event.deletes or len(changes) != 1:  # nearly always it is one put
+    if event.deletes or len(changes) != 1:  # nearly every event is one put
         changes = (*changes, *map(Tombstone, event.deletes))
         if len({change.path for change in changes}) != len(changes):
             raise Invalid("a path appears twice in one request")

@@ -16,7 +16,7 @@ OF_USER_MAX = 20
 
 
 class SubscriptionState(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A subscription. Stored in checkpoints: fields may only be added at the end."""
 
     id: str
     url: str

@@ -10,7 +10,7 @@ from lochan.journal.table import FoldTable, FoldTables
 
 
 class UploadPart(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A part of an upload. Stored in checkpoints: fields may only be added at the end."""
 
     number: int
     blocks: tuple[Block, ...]
@@ -33,7 +33,7 @@ class OpenUpload(msgspec.Struct, frozen=True):
 
 
 class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """An upload in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     opened: UploadOpened
     user: str

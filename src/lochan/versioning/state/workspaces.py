@@ -1,4 +1,4 @@
-"""Workspaces: open ones with their staged changes, and closed ones with how they ended (S8)."""
+"""Workspaces: open ones with their staged changes, and closed ones with their outcome (S8)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -27,7 +27,7 @@ class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
     stamp is hidden: a file that another program writes at the same path later has another stamp and is visible. The
     object never changes: `with_files` makes a new one that shares the large pieces."""
 
-    pieces: tuple[dict[str, str], ...] = ()  # the oldest first, each more than twice the size of the next
+    pieces: tuple[dict[str, str], ...] = ()  # the oldest first; each is more than twice the size of the next
 
     def get(self, path: str) -> str | None:
         """Returns the stamp of the hidden file at this path, if there is one."""
@@ -76,14 +76,14 @@ def file_stamp(stat: Stat) -> str:
 class WorkspaceState(msgspec.Struct, frozen=True):
     id: str
     branch: str
-    incarnation: int  # of the branch
+    incarnation: int  # the incarnation of the branch
     fork: str  # the commit it was opened on
-    last: int  # number of its last event, plus AGAIN for each earlier one in the same record
+    last: int  # the number of its last event, plus AGAIN for each earlier one in the same record
     user: str
     time: int
     note: str = ""
     layers: Layers = EMPTY
-    added: tuple[str, ...] = ()  # patterns
+    added: tuple[str, ...] = ()  # the patterns that were added
     sealed: bool = False  # its last event shows that a commit is reading its folder
     hidden: HiddenFiles = NO_FILES
 
@@ -94,7 +94,7 @@ class WorkspaceState(msgspec.Struct, frozen=True):
 
 
 class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
-    """Stored in checkpoints: fields may only be added at the end."""
+    """A workspace in a checkpoint. Stored on disk: fields may only be added at the end."""
 
     id: str
     branch: str
@@ -118,7 +118,7 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
 class Workspaces(FoldTables):
     def __init__(self) -> None:
         self._open: FoldTable[str, WorkspaceState] = FoldTable()
-        self._closed: FoldTable[str, str] = FoldTable()  # the commit, or DROPPED
+        self._closed: FoldTable[str, str] = FoldTable()  # by id, the commit, or DROPPED
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def get(self, id: str) -> WorkspaceState:

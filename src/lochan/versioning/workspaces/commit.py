@@ -42,7 +42,7 @@ from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
 from lochan.versioning.workspaces.selection import check, fits
 from lochan.versioning.workspaces.write import find
 
-_LISTINGS_MAX = 10  # a folder that changes so often is still being written to
+_LISTINGS_MAX = 10  # a folder that changes more often is still being written to
 
 
 class BothChanged(FinalConflict):
@@ -59,10 +59,10 @@ class BothChanged(FinalConflict):
             hint=f"nothing was moved; `lochan workspace revert REPO {quote(workspace.id)} PATH` takes one out, and "
             f"`lochan workspace drop REPO {quote(workspace.id)}` drops the workspace",
         )
-        self.paths = tuple(paths)  # the first of them
+        self.paths = tuple(paths)  # only the first paths
         self.count = merged.conflicts
         self.merged = merged
-        self.every = every  # all of them as tables, while the repository is open
+        self.every = every  # all conflicts as tables, while the repository is open
 
 
 async def commit(

@@ -25,7 +25,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.revisions.resolve import resolve
 from lochan.versioning.workspaces import write
 
-_WIDTH = 8  # files whose bytes are copied at a time
+_WIDTH = 8  # files whose bytes are copied at the same time
 
 
 class CopyTarget(NamedTuple):

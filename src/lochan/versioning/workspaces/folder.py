@@ -31,11 +31,11 @@ from lochan.versioning.names import check_key
 from lochan.versioning.state.workspaces import NO_FILES, HiddenFiles, file_stamp
 
 if TYPE_CHECKING:
-    from lochan.versioning.open_repository import OpenRepository  # which has the folders of its workspaces
+    from lochan.versioning.open_repository import OpenRepository  # it has the folders of its workspaces
 
 FOLDER = "workspaces"
 LOCKS = "_committed"
-_BATCH = 1_000  # files listed together: what a store returns for one request
+_BATCH = 1_000  # files listed together: one page of a store's listing
 _HEADS_AT_ONCE = 32
 _LAST = "\U0010ffff"  # no character is greater
 _WIDTH = 8

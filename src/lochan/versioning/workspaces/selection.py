@@ -92,9 +92,9 @@ class SelectedChange(NamedTuple):
 
     path: str
     kind: str  # added, changed, removed
-    before: int | None  # the size; None: it is not there
+    before: int | None  # the size, or None if the path does not exist
     after: int | None
-    selected: bool  # by a pattern that was added
+    selected: bool  # whether a pattern that was added matches it
 
 
 async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[SelectedChange]:

@@ -1,12 +1,11 @@
-"""Opening a workspace, writing to it and dropping it, without destroying anything that a commit of it may name (S8).
+"""Opens workspaces, writes to them and drops them, without destroying anything that a commit may name (S8).
 
     a new path          a plain file in the workspace's folder, by put-if-absent: other programs see it there
     everything else     a fresh file under `data/`, staged by an event, which hides a file at the same path
     a delete            a tombstone, which hides a file at the same path
 
 No file is overwritten or deleted here; garbage collection removes files that no commit names. A reader sees the file at
-a path unless it is hidden; else what is staged; else the commit that the workspace was opened on.
-"""
+a path unless it is hidden; otherwise what is staged; otherwise the commit that the workspace was opened on."""
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
@@ -66,7 +65,7 @@ _NONE: Mapping[str, str] = {}
 _STAGED_AT_ONCE = 500  # entries in one event; with paths of 1 KiB still far below the 4 MiB of a journal entry
 _STAGED_MAX = 50_000  # they stay in the journal's state until the workspace is closed
 _HIDDEN_MAX = 200_000  # and so do the stamps of hidden files, which are shorter
-_WHOLE_BYTES_MAX = 8 << 20  # the most that one conditional put of any store takes
+_WHOLE_BYTES_MAX = 8 << 20  # the largest body that one conditional put of every store accepts
 _PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 256 << 10, 2 << 20
 _HASHING = Hashing()  # the threads are shared
 
@@ -86,7 +85,7 @@ async def put(
     """Writes an object. Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown if
     it is unclear whether the store took the file; then put it again."""
     refs, mint = await repository.refs()
-    refs.guard.check_writable()  # before the bytes are sent
+    refs.guard.check_writable()  # fails before the bytes are sent
     found = refs.workspaces.get(workspace)
     body = IncomingBody(path, content_type, headers, metadata, expected_md5, {})
     cutter = Cutter(chunks)

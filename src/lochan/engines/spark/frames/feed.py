@@ -1,7 +1,7 @@
-"""A branch of a pool as a stream of rows: where it begins, how far it goes, and what a batch reads.
+"""A branch of a pool as a stream of rows: its beginning, its end, and the rows of each batch.
 
-Positions are those of `pools/feed.py`. A PoolFeed is what they and the columns depend on. It can be pickled, to be made
-in one process and used in others."""
+Positions are those of `pools/feed.py`. A PoolFeed has everything that they and the columns depend on. It can be
+pickled, to be made in one process and used in others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PoolFeed:
-    uri: Uri  # of the branch
+    uri: Uri  # the URI of the branch
     options: FeedOptions
     columns: FeedColumns
     head: str  # of the branch when the feed was opened
-    start: str = ""  # of a feed that ends; else a stream keeps where it is
+    start: str = ""  # only for a feed that ends; otherwise the stream keeps its position
     end: str = ""
 
     @property

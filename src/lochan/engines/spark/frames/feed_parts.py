@@ -1,5 +1,5 @@
-"""Divides what a stream reads of a pool into parts for tasks, each of which runs the plan over a few objects on the
-embedded engine.
+"""Divides the rows that a stream reads of a pool into parts for tasks, each of which runs the plan over a few objects
+on the embedded engine.
 
 In the change feed, each row has its kind of change and its commit. The objects that a commit has rewritten are compared
 by one task, as rows of the stream's columns: rows that are equal on both sides are not changes."""
@@ -39,7 +39,7 @@ CHANGE_SCHEMA = pa.schema(
 )
 INSERT, DELETE = "insert", "delete"
 _PART_BYTES = 32 << 20  # objects are read together up to this
-_FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
+_FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder of the objects
 
 
 class FeedScan(NamedTuple):
@@ -50,7 +50,7 @@ class FeedScan(NamedTuple):
 
 
 class FeedChange(NamedTuple):
-    """What happened to rows, by which commit, and when, in microseconds since 1970."""
+    """A change of rows: its kind, its commit, and its time in microseconds since 1970."""
 
     type: str
     commit: str
@@ -59,13 +59,13 @@ class FeedChange(NamedTuple):
 
 class FeedPart(NamedTuple):
     rows: FeedScan
-    change: FeedChange | None = None  # None: the rows alone are wanted
-    without: FeedScan | None = None  # rows that are on the other side too are no change
+    change: FeedChange | None = None  # None if only the rows are requested
+    without: FeedScan | None = None  # rows that are on the other side too, which are not changes
 
 
 @dataclass(frozen=True)
 class FeedTask:
-    """All that a task needs. It can be pickled."""
+    """A task of a batch. It can be pickled."""
 
     place: StoreLocation
     row: Column

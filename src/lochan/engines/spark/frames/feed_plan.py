@@ -1,4 +1,4 @@
-"""How the new rows of a branch become rows of a stream.
+"""Plans how the new rows of a branch become rows of a stream.
 
 A stream has the columns that the pool had when it was started, whichever objects a batch reads: a field that holds
 numbers and texts is a text of JSON even in a batch that has only texts. So a batch is planned together with one object
@@ -40,8 +40,8 @@ REMOVED, ADDED = "removed", "added"
 class FeedColumns(NamedTuple):
     """The columns of a stream. They can be pickled."""
 
-    request: ReadRequest  # at the commit that they are of
-    forms: pa.Table  # entries, one of each form
+    request: ReadRequest  # at the commit that the columns belong to
+    forms: pa.Table  # entries of objects, one of each form
     types: pa.Schema
     texts: frozenset[Path]  # columns that are texts of JSON
     wide: frozenset[Path]  # fields that are decimals
@@ -100,7 +100,7 @@ async def feed_plan(
     """Plans a batch. `end` is the position that the span ends at. Raises Refused for rows that do not fit the
     columns."""
     sides = dict(_sides(span))
-    owners = [Owner("", ""), *(Owner(side, commit) for commit, side in sides)]  # objects come back with their side
+    owners = [Owner("", ""), *(Owner(side, commit) for commit, side in sides)]  # objects keep their side as their owner
     read = [await repository.places.place_table(table_of(entries)) for entries in sides.values()]
     tables = [columns.forms, *read]
     snapshot = Snapshot(owners, settings_of(repository.repository), tables)

@@ -1,5 +1,5 @@
-"""What a scan of a table of files reads. It has the files, if Spark's own reader can read all of them directly;
-otherwise the data source reads them, which puts files together."""
+"""A scan of a table of files. It has the files, if Spark's own reader can read all of them directly; otherwise the data
+source reads them, which puts files together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FileScanPlan:
     store: StoreLocation = field(repr=False)
     uri: Uri
     files: TableFiles
-    scanned: bool  # by Spark itself
+    scanned: bool  # whether Spark itself scans them
 
     @property
     def commit(self) -> str:

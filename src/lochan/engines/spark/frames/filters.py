@@ -1,7 +1,7 @@
 """Filters of Spark as tests of the query language. They select objects; Spark itself tests the rows.
 
-A column is named only if its values are of one kind and the filter's value is of that kind too. Otherwise the two mean
-different things: a field of several kinds is a text of JSON in a frame, and a text equals no number in a query."""
+A column is named only if its values are of one kind and the filter's value is of that kind too. Otherwise the two have
+different meanings: a field of several kinds is a text of JSON in a frame, and a text equals no number in a query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lochan.query import ast
 from lochan.query.syntax.unparse import text_of
 
 Filter = Mapping[str, Any]  # as JSON: {"op": "=", "column": "n", "value": {"int": 3}}
-Kinds = Mapping[str, Set[str]]  # of the values of each column
+Kinds = Mapping[str, Set[str]]  # the kinds of the values of each column
 
 _OPERATORS = {"=": "==", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _NUMBERS = frozenset(("int", "float"))
@@ -51,7 +51,7 @@ def _is_exact(given: Filter, kinds: Kinds) -> bool:
     if op in ("and", "or"):
         return _is_exact(given["left"], kinds) and _is_exact(given["right"], kinds)
     if op in (">", ">=") and "float" in kinds.get(given["column"], ()):
-        return False  # NaN is greater than every number in Spark, and than none in a query
+        return False  # NaN is greater than every number in Spark, and greater than none in a query
     return op == "true" or _test(given, kinds) is not None
 
 

@@ -29,7 +29,7 @@ ReadSchema = Callable[[Entry], Awaitable[FileSchema]]
 OpenReader = Callable[[StoreLocation], ReadSchema]
 
 _AT_ONCE = 32
-_TASK_FILES = 512  # whose footers one task reads
+_TASK_FILES = 512  # files whose footers one task reads
 _SCHEMA = pa.schema([("numbers", pa.list_(pa.int64())), ("schema", pa.binary()), ("is_odd", pa.bool_())])
 _SPARK_SCHEMA = "numbers array<bigint>, schema binary, is_odd boolean"
 _Distinct = tuple[bytes, bool]  # a schema as Arrow encodes it, and whether it is odd

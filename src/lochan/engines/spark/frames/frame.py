@@ -54,7 +54,7 @@ class PoolFrame:
 
     place: StoreLocation
     plan: ReadPlan
-    metadata: bool = False  # with columns for the place of each row
+    metadata: bool = False  # whether it has columns for the place of each row
 
     @property
     def commit(self) -> str:
@@ -106,7 +106,7 @@ async def pool_frame(
             each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects
         ]
         if objects:
-            hadoop_files(at.place)  # is it a store that Spark can read?
+            hadoop_files(at.place)  # raises for a store that Spark cannot read
         await check_objects(spark, at, objects)
     return PoolFrame(at.place, planned, metadata)
 

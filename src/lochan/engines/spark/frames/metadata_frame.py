@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# As `from r@c:entries` has them.
+# The columns that `from r@c:entries` has.
 _ENTRIES = (
     *("path", "size", "checksum", "etag", "timestamp_micros(mtime) as mtime", "content_type", "metadata"),
     "coalesce(get(blocks, 0).address, '') as address",
@@ -33,7 +33,7 @@ class EntryScan(NamedTuple):
     files: HadoopFiles
     ranges: Sequence[str]
     commit: str
-    columns: Sequence[str] = ()  # none: all
+    columns: Sequence[str] = ()  # empty for all columns
     where: str = ""
 
     def frame(self, spark: SparkSession) -> DataFrame:

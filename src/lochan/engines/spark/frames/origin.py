@@ -2,8 +2,7 @@
 
 in the metadata of its columns    which stays with a column that is passed on unchanged, and reaches the data source's
                                   writer
-in its plan                       as the name of the view that it was read by, in spite of any operations on the rows
-"""
+in its plan                       as the name of the view that it was read by, in spite of any operations on the rows"""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _VIEW = re.compile(rb"lochan_[0-9]+_at_([0-9a-f]+)_([0-9a-f]{64})")
 
 
 class Origin(NamedTuple):
-    repository: str  # its id, which no other lake has
+    repository: str  # the id of the repository, which no other lake has
     commit: str
 
     @property

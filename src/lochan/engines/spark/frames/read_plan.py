@@ -1,4 +1,4 @@
-"""What is read of a pool: the plan of a query for every field of it, whichever rows the test selects.
+"""The plan of a read of a pool: that of a query for every field of it, whichever rows the test selects.
 
 So a frame's columns do not depend on which rows are read. A field of several kinds has one type: ints and floats are
 floats, or decimals where a float would round one of the ints; everything else is JSON text."""
@@ -33,11 +33,11 @@ from lochan.versioning.uri import Uri
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """What is read of a pool. `low` and `high` bound the first field of its key, both included."""
+    """A read of a pool. `low` and `high` bound the first field of its key, both included."""
 
     uri: Uri
     where: str = ""  # a test of the pipe language
-    columns: Sequence[str] = ()  # none: all
+    columns: Sequence[str] = ()  # empty for all columns
     low: str | None = None
     high: str | None = None
 
@@ -74,7 +74,7 @@ async def plan(at: QueryContext, request: ReadRequest, tests: Sequence[ast.Expr]
         await opening.widen()
         candidates = list(dict.fromkeys(name for name in request.columns if name in ORIGIN_COLUMNS))
         made, origins = _compile(pipe, candidates, partial(compile, open_source=sources, text=text, now=now))
-        top_fields(made.row)  # raises where they make no table
+        top_fields(made.row)  # raises for rows that make no table
         [pool] = opening.pools
         whole = await opening.whole(pool)
     finally:

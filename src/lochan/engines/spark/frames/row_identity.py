@@ -10,8 +10,8 @@ from sqlglot import exp
 OBJECT, ROW = "#object", "#row"
 # The names in a table. A field of the rows with such a name is read instead.
 OBJECT_COLUMN, ROW_COLUMN, COMMIT_COLUMN, PATH_COLUMN = "_object", "_row", "_commit", "_path"
-METADATA_COLUMNS = (COMMIT_COLUMN, OBJECT_COLUMN, ROW_COLUMN)  # of a pool
-BEFORE_COLUMN = "_before"  # the row as it is, for a statement that changes it
+METADATA_COLUMNS = (COMMIT_COLUMN, OBJECT_COLUMN, ROW_COLUMN)  # the columns of a pool
+BEFORE_COLUMN = "_before"  # the row before a statement that changes it
 _TYPES = {OBJECT: "TEXT", ROW: "BIGINT"}
 
 

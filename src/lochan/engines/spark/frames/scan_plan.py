@@ -1,4 +1,4 @@
-"""What a scan of a pool reads: files with their sizes and schemas, and SQL over them."""
+"""A scan of a pool: files with their sizes and schemas, and SQL over them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ScanSize(NamedTuple):
 class TableColumn(NamedTuple):
     name: str
     type: DataType
-    sql: str  # over the columns that the rows have
+    sql: str  # SQL over the columns that the rows have
 
 
 async def scan_plan(
@@ -150,7 +150,7 @@ async def scan_plan(
     read = await plan(at, ReadRequest(uri), pruning_tests(filters, known or {}))
     schema = StructType.fromJson(json.loads(declared)) if declared else StructType()
     made = ScanPlan(at.place, read, tuple(_columns(read, schema)))
-    if known is not None:  # it is to be run, and not only looked at
+    if known is not None:  # it is to be run, and not only described
         await check_objects(None, at, [each for scan in made.scans.values() for each in scan.objects])
     return made
 

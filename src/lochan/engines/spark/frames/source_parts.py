@@ -1,5 +1,5 @@
-"""Divides what the data source reads into parts, one for each task. A part of a pool is the plan over a few of its
-objects, which the task runs on the embedded engine; a part of a table of files is one of them."""
+"""Divides the rows that the data source reads into parts, one for each task. A part of a pool is the plan over a few of
+its objects, which the task runs on the embedded engine; a part of a table of files is one of them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from lochan.versioning.uri import Uri
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_PART_BYTES_MIN, _PART_BYTES_MAX = 4 << 20, 128 << 20  # objects are read together up to such a size
-_PARTS = 64  # of a read that is not too large for so few
-_FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder that they lie in
+_PART_BYTES_MIN, _PART_BYTES_MAX = 4 << 20, 128 << 20  # objects are read together up to this size
+_PARTS = 64  # the number of parts, unless a read is too large for it
+_FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task replaces it by the folder of the objects
 
 
 class PoolPart(NamedTuple):
@@ -128,7 +128,7 @@ async def table_parts(at: QueryContext, uri: Uri) -> TableParts:
 def _parts(planned: ReadPlan) -> Iterator[PoolPart]:
     """Yields the parts. Each object is in one scan, and in one part."""
     names = scan_names(planned.query, planned.scans)
-    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # one object in each part, if rows show it
+    part_bytes = 0 if planned.origins else _part_bytes(planned, names)  # if rows show their object, each part has one
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:

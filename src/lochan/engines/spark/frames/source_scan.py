@@ -1,4 +1,4 @@
-"""What the data source reads of a pool if Spark itself scans the files: the same rows and columns as its parts."""
+"""The scan of a pool for the data source if Spark itself scans the files: the same rows and columns as its parts."""
 
 from __future__ import annotations
 

@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 _SUFFIX = ".parquet"
 _PAGE = 10_000
 _FOOTER_BYTES_MAX = 256 << 20
-_TAIL_BYTES = 8  # of a Parquet file: how long the footer is, and four letters
-_FIRST_BYTES = 64 << 10  # from the end: most footers are shorter, and one request gets them
+_TAIL_BYTES = 8  # the end of a Parquet file: the length of the footer, and four letters
+_FIRST_BYTES = 64 << 10  # bytes at the end: most footers are shorter, and one request gets them
 
 
 class TableFiles(NamedTuple):
     """The files of a table, and what their footers and their paths contain."""
 
     entries: list[Entry]
-    schemas: list[FileSchema]  # of each
+    schemas: list[FileSchema]  # the schema of each file
     columns: PathColumns
-    schema: pa.Schema  # of the table: what is in the files, then what is in their paths
+    schema: pa.Schema  # the schema of the table: the columns of the files, then those of their paths
     repository_id: str
-    commit: str  # "": of a workspace, whose files may change
+    commit: str  # "" for a workspace, whose files may change
 
 
 async def table_files(

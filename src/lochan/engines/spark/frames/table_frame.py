@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _COLUMN = "entry"
-_OBJECT, _PATH = "lochan object", "lochan path"  # columns while the two are joined
-_NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # of an object, behind the repository's id: no other has it
+_OBJECT, _PATH = "lochan object", "lochan path"  # columns while the two tables are joined
+_NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # the name of an object after the repository's id, which is unique
 
 
 class FileTable(NamedTuple):
@@ -41,9 +41,9 @@ class FileTable(NamedTuple):
 
     place: StoreLocation
     files: TableFiles
-    whole: list[Entry]  # that lie on the store as they are
+    whole: list[Entry]  # files that lie on the store as they are
     others: list[Entry]
-    columns: Sequence[str] = ()  # none: all
+    columns: Sequence[str] = ()  # empty for all columns
 
     @property
     def commit(self) -> str:
@@ -142,7 +142,7 @@ def _scan(spark: SparkSession, table: FileTable) -> DataFrame:
     in_paths = files.columns.schema.names
     schema = pa.schema([field for field in files.schema if field.name not in in_paths])
     addresses = [entry.blocks[0].address for entry in table.whole]
-    if in_paths:  # an object that two paths name is read once, and joined to both
+    if in_paths:  # an object at two paths is read once, and joined to both
         addresses = list(dict.fromkeys(addresses))
     read = spark.read.options(**stored.options).schema(from_arrow_schema(schema, prefer_timestamp_ntz=True))
     frame = read.parquet(*(literal_path(stored.path(each)) for each in addresses))

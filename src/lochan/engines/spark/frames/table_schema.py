@@ -1,10 +1,9 @@
 """The columns of a table of Parquet files, by the footers of all of them, as Spark reads them.
 
 a column of any file        NULL in files that lack it, and never NOT NULL, whatever one file says
-ints, floats, decimals      as wide as the widest, where no digit is lost
+ints, floats, decimals      as wide as the widest, if no digit is lost
 structs, lists, maps        merged member by member
-one name, two types         refused, with the names of both files
-"""
+one name, two types         refused, with the names of both files"""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from lochan.errors import Invalid
 _MICROS, _UTC = pa.timestamp("us"), pa.timestamp("us", "UTC")
 _INTS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _PLAIN = (pa.null(), pa.bool_(), *_INTS, pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32())
-_SAME = {  # as Spark reads them
+_SAME = {  # types that Spark reads as they are
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
@@ -32,13 +31,13 @@ _SAME = {  # as Spark reads them
     pa.date64(): pa.date32(),
 }
 _DECIMAL_DIGITS_MAX = 38
-_DOUBLE_DIGITS_INTS = _INTS[:3]  # which every double gives back
+_DOUBLE_DIGITS_INTS = _INTS[:3]  # every double returns these exactly
 
 
 class FileSchema(NamedTuple):
     path: str
     schema: pa.Schema
-    is_odd: bool = False  # Spark itself does not read one of the columns
+    is_odd: bool = False  # whether Spark itself cannot read one of the columns
 
 
 class _NoType(Exception):
@@ -121,7 +120,7 @@ def _as_in_spark(type: pa.DataType, leaves: Iterator[pq.ColumnSchema]) -> tuple[
 
 def _leaf(type: pa.DataType, leaf: pq.ColumnSchema) -> tuple[pa.DataType, bool]:
     types = pa.types
-    if leaf.physical_type == "INT96":  # Spark's own way to write a moment
+    if leaf.physical_type == "INT96":  # Spark's own way to write a time
         return _UTC, False
     if types.is_timestamp(type):
         return _UTC if type.tz else _MICROS, type.unit == "ns"

@@ -3,11 +3,10 @@
 one kind                        its own type; objects are structs, lists arrays
 a day, such as 2026-11-01       DATE, at the top of a row and inside of objects and lists
 ints and floats                 DOUBLE; DECIMAL(38, 19) where that would round an int (`wide_numbers`)
-decimals                        DECIMAL(38, s), where one holds them all; else STRING
+decimals                        DECIMAL(38, s), where one holds them all; otherwise STRING
 several other kinds             STRING, a JSON text, so that 1.5 and "1.5" stay apart
 never anything but null         STRING
-missing                         NULL, as null is
-"""
+missing                         NULL, like null"""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ def arrow(batch: pa.RecordBatch, row: Column, wide: Collection[Path] = ()) -> pa
 class Pair(NamedTuple):
     """Two columns of a plan, ints and floats, that become one."""
 
-    name: str  # of the field
+    name: str  # the name of the field
     whole: str
     real: str
 

@@ -1,7 +1,7 @@
 """A column of ints and floats in which a double would round one of the ints: DECIMAL(38, 19), which holds every int of
 64 bits, and every float below 10^19 that has no more than 19 digits after its point.
 
-A column has this type if some int is beyond 2^53, and no float beyond 10^19, by what is known before it is read;
+A column has this type if some int is beyond 2^53, and no float beyond 10^19, as far as is known before it is read;
 otherwise it is DOUBLE. A float that has more digits ends the read, with the name of its field."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lochan.query.sources.object_selection import number_bounds
 
 DIGITS, SCALE = 38, 19
 _SQL = f"DECIMAL({DIGITS}, {SCALE})"
-_EXACT_MAX = 1 << 53  # ints up to it are doubles
+_EXACT_MAX = 1 << 53  # every int up to this is exactly a double
 _FLOAT_MAX = 10.0 ** (DIGITS - SCALE)
 _LAST = Decimal(1).scaleb(-SCALE)
 _CONTEXT = Context(prec=DIGITS + 2)
@@ -44,7 +44,7 @@ def decimal_sql(name: str, whole: str, real: str) -> str:
 
 
 def decimals(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
-    """Does the same for Arrow's columns. Raises Refused."""
+    """Converts Arrow's columns to decimals. Raises Refused."""
     pairs = zip(whole.to_pylist(), real.to_pylist(), strict=True)
     return pa.array([_of_float(name, b) if a is None else Decimal(a) for a, b in pairs], pa.decimal128(DIGITS, SCALE))
 

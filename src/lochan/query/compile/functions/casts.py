@@ -39,7 +39,7 @@ _TIME = (
 
 
 def _int_of_float(sql: Sql) -> Sql:
-    """Cuts towards zero."""
+    """Cuts a float towards zero."""
     return try_cast(neutral("truncate", sql), INT)
 
 
@@ -62,7 +62,7 @@ def _same(sql: Sql) -> Sql:
 
 
 def _int_of_decimal(sql: Sql) -> Sql:
-    """Cuts towards zero. The result is NULL where it has more than 64 bits."""
+    """Cuts a decimal towards zero. The result is NULL where it has more than 64 bits."""
     return neutral("whole_int", sql)
 
 

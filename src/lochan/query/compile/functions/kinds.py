@@ -1,4 +1,4 @@
-"""Functions about what a value is: whether it exists, and its kind."""
+"""Functions about a value itself: whether it exists, and its kind."""
 
 from __future__ import annotations
 

@@ -74,14 +74,14 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     if operator.kind == "anti":
         return Rows(joined, row)
     pair = as_object(row)
-    if JSON in other.this.alts and not operator.fields:  # only its rows tell which fields it has
+    if JSON in other.this.alts and not operator.fields:  # only its rows show which fields it has
         theirs_there = _side(other.this, right, joined, operator.kind == "left")
         pair = record_of([(None, pair), (None, theirs_there), (None, pair)])
     else:
         added = _added_fields(operator, rows.this, other.this, theirs)
         sides = [(path, _side(value, right, joined, operator.kind == "left")) for path, value in added]
         pair = assign_fields(pair, sides)
-    if operator.kind == "left" and (row.nothing or row.kinds != {OBJECT}):  # without a partner it stays what it is
+    if operator.kind == "left" and (row.nothing or row.kinds != {OBJECT}):  # without a partner it stays unchanged
         met = surely(joined.column(_force(right, TRUE)))
         return Rows(joined, choose_arm([(met, pair), (negate(met), row)]))
     return Rows(joined, pair)

@@ -107,7 +107,7 @@ def _assign_path(row: Value, path: Path, value: Value) -> Value:
         value = assign_fields(as_object(record.get(name)) if name in record else fixed_object({}), [(rest, value)])
     names = record.names if name in record else (*record.names, name)
     if name in record and present(record.get(name)) != TRUE:
-        row = _by_shape(row)  # a row that has not the field gets it as the last one
+        row = _by_shape(row)  # a row without the field gets it as the last one
     known = value
 
     def get(each: str) -> Value:
@@ -247,7 +247,7 @@ def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
     by_name: dict[str, list[tuple[Path, Value]]] = {}
     for (name, *rest), value in fields:
         if not rest:
-            by_name.pop(name, None)  # what was put into it before goes with it
+            by_name.pop(name, None)  # values that were assigned inside it are removed with it
         by_name.setdefault(name, []).append((tuple(rest), value))
     put: dict[str, Value] = {}
     for name, each in by_name.items():
@@ -298,7 +298,7 @@ def _missing_as_null(value: Value) -> Value:
     if value.nothing:
         value = replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
     record = value.record
-    if record is None or value.kinds - {NULL} != {OBJECT}:  # of several kinds: nothing makes them one shape
+    if record is None or value.kinds - {NULL} != {OBJECT}:  # with several kinds, no shape fits all
         return value
     return replace(value, record=Record(record.names, lambda name: _missing_as_null(record.get(name))))
 
@@ -307,7 +307,7 @@ def _is_known(row: Value, path: Path, scope: Scope, at: ast.Node) -> bool:
     """Returns whether the row may have such a field. Raises UnknownField, unless later rows may have it."""
     for name in path:
         record = row.record
-        if JSON in row.alts:  # only the rows tell which fields they have
+        if JSON in row.alts:  # only the rows show which fields they have
             return True
         if record is None or (record.names and name not in record and record.body is None):
             names = record.names if record is not None else ()

@@ -47,7 +47,7 @@ def aggregate_rows(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
 
 
 def _through(bound: Mapping[int, Value], relation: Relation) -> Mapping[int, Value]:
-    """Returns parts that have columns already, as columns of the relation around them."""
+    """Returns parts that have columns already as columns of the relation around them."""
     assert isinstance(relation, Picked)
     return {part: map_expressions(value, lambda sql, kind: relation.column(sql)) for part, value in bound.items()}
 
@@ -85,7 +85,7 @@ def _has_ts(scope: Scope) -> bool:
 
 
 def _has_fields(scope: Scope) -> bool:
-    """Returns False if there are no rows yet: rows that come may have any field."""
+    """Returns whether fields are known. They are not if there are no rows yet: rows that come may have any field."""
     return scope.this.record is None or bool(scope.this.record.names)
 
 

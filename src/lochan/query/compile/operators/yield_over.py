@@ -59,7 +59,7 @@ class _Arm:
 
     itself: Value
     array: Sql | None = None
-    of: Type | None = None  # what is in a typed array; None: texts
+    of: Type | None = None  # the type of elements of a typed array; None for texts
 
     def element_of(self, each: Sql) -> Value:
         return json_by_kind(each) if self.of is None else typed_value(each, self.of)

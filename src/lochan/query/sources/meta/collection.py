@@ -24,7 +24,7 @@ PLAN_FIELDS = (
     *("state", "ended", "swept_files", "swept_bytes"),
 )
 _FILE_FIELDS = ("path", "kind", "size", "mint", "modified")
-_STATES = {"reported": "swept"}  # what an event calls them, and what people do
+_STATES = {"reported": "swept"}  # the names in events, and the names that users see
 
 
 async def plan_rows(repository: OpenRepository) -> list[dict[str, Any]]:

@@ -139,7 +139,7 @@ async def state_at(journal: Journal, parts: tuple[type[StatePart], ...], time: i
 # ── log, rawlog, changes: how a commit came to be ────────────────────────────────────────────────────────────────────
 
 
-Readable = Callable[[pa.Array], Awaitable[pa.Array]]  # of each path, whether it may be shown
+Readable = Callable[[pa.Array], Awaitable[pa.Array]]  # returns for each path whether it may be shown
 
 _COMMIT_FIELDS = ("id", "parents", "author", "committer", "date", "message", "metadata", "generation")
 _CHANGE_FIELDS = ("commit", "date", "change", "id", "path", "size")

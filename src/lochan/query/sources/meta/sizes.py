@@ -31,12 +31,12 @@ GROWTH_FIELDS = (
     *("commit", "date", "author", "message", "added", "removed", "changed"),
     *("bytes_added", "bytes_removed", "objects", "bytes"),
 )
-_DEPTH_MAX = 2  # of folders; totals of deeper ones would be nearly as many as objects
+_DEPTH_MAX = 2  # levels of folders; totals of deeper ones would be nearly as many as objects
 _FIRST_PARENTS = LogRequest(first_parent=True)
 
 Totals = dict[tuple[int, str], tuple[int, int]]  # by depth and prefix: objects and bytes
 _lock = threading.Lock()
-_known: BoundedCache[str, Totals] = BoundedCache(200_000)  # by a range's id; weighed by their prefixes
+_known: BoundedCache[str, Totals] = BoundedCache(200_000)  # by a range's id; their weight is the number of prefixes
 
 
 async def size_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
@@ -45,7 +45,7 @@ async def size_rows(repository: OpenRepository, ref: str, readable: Readable | N
     rows: list[dict[str, Any]] = []
     sums: dict[tuple[int, str], list[int]] = {}
     before: dict[str, RangeRef] = {}
-    own: dict[str, Totals] = {}  # of a user who may not read everything
+    own: dict[str, Totals] = {}  # for a user who may not read everything
     async for id, commit, tree in _trees(repository, ref):
         now = {each.id: each for each in tree.ranges}
         either = {**before, **now}
