@@ -207,14 +207,18 @@ class Ref:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
-    async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
-        """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
-        changed since the two parted. Raises NotFound."""
+    async def diff(
+        self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False, after: str = ""
+    ) -> AsyncIterator[Change]:
+        """What is different at `right`, in path order, behind the path `after`; committed on both sides. `three_dot`:
+        only what the right has changed since the two parted. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
-            async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
+            async with aclosing(
+                diff(repository, name, other, prefix=prefix, three_dot=three_dot, after=after)
+            ) as differences:
                 async for difference in differences:
                     yield Change.of(difference)
 

@@ -26,12 +26,12 @@ class RollUp(NamedTuple):
 
 
 async def diff(
-    repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
+    repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False, after: str = ""
 ) -> AsyncGenerator[Difference, None]:
-    """Yields the differences of two commits. With `three_dot`, yields what the right has changed since the two
-    histories parted."""
+    """Yields the differences of two commits, of the paths behind `after`. With `three_dot`, yields what the right has
+    changed since the two histories parted."""
     trees = await _trees(repository, left, right, three_dot)
-    async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
+    async with aclosing(trees_diff.diff(repository.trees, *trees, prefix, after)) as found:
         async for table in found:
             for difference in differences_of(table):
                 yield difference
@@ -82,9 +82,12 @@ class Uncommitted(NamedTuple):
     size: int
 
 
-async def staged_changes(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
-    """Returns what committing the branch would change now."""
-    columns = (await staged_columns(repository, branch, prefix=prefix)).columns
+async def staged_changes(
+    repository: OpenRepository, branch: str, *, prefix: str = "", after: str = ""
+) -> list[Uncommitted]:
+    """Returns what committing the branch would change now, of the paths behind `after`."""
+    table = await staged_columns(repository, branch, prefix=prefix)
+    columns = (table.filter(pc.greater(table["path"], after)) if after else table).columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [Uncommitted(path, kind, size or 0) for path, kind, size in rows]
 
