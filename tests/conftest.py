@@ -1,6 +1,7 @@
 """Settings for every test: long forms run only if FULL is set, and `--update-golden` rewrites expected output."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,8 @@ os.environ["LOCHAN_COMPANION"] = "0"
 # And no commit of a test says which run of a CI it is from.
 for _name in VARIABLES:
     os.environ.pop(_name, None)
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every command that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

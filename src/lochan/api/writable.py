@@ -43,12 +43,12 @@ class WritableRef(Ref):
         """Opens the ref like `_opened`, for verbs that stage. Raises Refused for a pool."""
         return OpenedRef(self._session.opened(self.repository_name), self.name, files=True)
 
-    async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
-        """Yields what is staged and not committed, in path order."""
+    async def status(self, prefix: str = "", after: str = "") -> AsyncIterator[StagedChange]:
+        """Yields what is staged and not committed behind the path `after`, in path order."""
         from lochan.versioning.revisions.diff import staged_changes
 
         async with self._opened() as (repository, name):
-            for change in await staged_changes(repository, name, prefix=prefix):
+            for change in await staged_changes(repository, name, prefix=prefix, after=after):
                 yield StagedChange.of(change)
 
     async def status_table(self, prefix: str = "") -> Table:

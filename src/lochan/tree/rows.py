@@ -34,9 +34,10 @@ def behind(prefix: bytes) -> bytes:
 
 
 def span(prefix: str, after: str = "") -> PathSpan:
-    """Returns the span of the paths that begin with `prefix` and are greater than `after`."""
+    """Returns the span of the paths that begin with `prefix` and are greater than `after`. It ends nowhere before it
+    begins, also if `after` is behind all of them."""
     low, high = encode_path(prefix), behind(encode_path(prefix))
-    return PathSpan(max(low, encode_path(after) + b"\0") if after else low, high)
+    return PathSpan(min(high, max(low, encode_path(after) + b"\0")) if after else low, high)
 
 
 Indices = npt.NDArray[np.int64]

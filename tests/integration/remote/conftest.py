@@ -26,4 +26,4 @@ def lake(server: LochanServer) -> Iterator[lochan.Lake]:
     ) as found:
         yield found
         for each in list(found.repositories()):
-            found.repository(each.name).delete()
+            found.repository(each.name).delete(force=True)

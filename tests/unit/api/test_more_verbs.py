@@ -361,3 +361,19 @@ def test_a_log_goes_on_after_a_commit(shop: lochan.Repository) -> None:
     assert [each.generation for each in whole] == [*range(len(whole) - 1, -1, -1)]
     with pytest.raises(Invalid, match="no commit in the history of main"):
         list(main.log(after="f" * 64))
+
+
+def test_differences_behind_a_path(shop: lochan.Repository) -> None:
+    main = shop.branch("main")
+    paths = ["a", "a/b", "a0", "b", "z", "ü", "\U0001f600"]
+    for path in paths:
+        main.put(path, b"new")
+    for after in ("", "a", "a/", "a/b", "c", "z", "\U0001f600"):
+        assert [each.path for each in main.status(after=after)] == [each for each in paths if each > after]
+    main.commit("all")
+    for after in ("", "a", "a/", "a/b", "c", "z", "\U0001f600"):
+        behind = [each for each in paths if each > after]
+        assert [each.path for each in shop.ref("main~1").diff("main", after=after)] == behind
+        assert [each.path for each in shop.ref("main~1").diff("main", prefix="a", after=after)] == [
+            each for each in behind if each.startswith("a")
+        ]

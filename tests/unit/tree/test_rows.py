@@ -70,3 +70,12 @@ def test_rows_are_compared(
         assert [there[row] if row >= 0 else None for row in numbers] == [
             path if path in side else None for path in paths
         ]
+
+
+@pytest.mark.parametrize("after", ["", "a", "a/", "a/x", "b", "z", "\U0001f600"])
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "ü"])
+def test_a_span_holds_what_begins_so_and_comes_behind(prefix: str, after: str) -> None:
+    within = rows.span(prefix, after)
+    assert within.low <= within.high
+    for path in ("a", "a/", "a/x", "a/y", "b", "z", "ü", "üü", "\U0001f600"):
+        assert (within.low <= path.encode() < within.high) == (path.startswith(prefix) and path > after)

@@ -124,7 +124,7 @@ async def cherry_pick(call: RestCall) -> Answer:
 async def diff_branch(call: RestCall) -> Answer:
     """List what is staged on a branch; with a delimiter, folders that hold something staged count once."""
     query: DiffQuery = call.query
-    staged = _branch(call).status(query.prefix)
+    staged = _branch(call).status(query.prefix, query.after)
     return await diff_page((WireDiff.of_object(each.path, each.kind, each.size) async for each in staged), query)
 
 

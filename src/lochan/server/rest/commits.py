@@ -116,7 +116,8 @@ async def diff_refs(call: RestCall) -> Answer:
     if query.include_right_stats:  # of one commit, whatever happens to the ref meanwhile
         right = (await repository.ref(right).resolve()).id
         stats_at = repository.ref(right)
-    changes = repository.ref(call.name("leftRef")).diff(right, prefix=query.prefix, three_dot=query.type == "three_dot")
+    left, three_dot = repository.ref(call.name("leftRef")), query.type == "three_dot"
+    changes = left.diff(right, prefix=query.prefix, three_dot=three_dot, after=query.after)
     return await diff_page((WireDiff.of(each) async for each in changes), query, stats_at)
 
 

@@ -82,9 +82,12 @@ class Uncommitted(NamedTuple):
     size: int
 
 
-async def staged_changes(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
-    """Returns what committing the branch would change now."""
-    columns = (await staged_columns(repository, branch, prefix=prefix)).columns
+async def staged_changes(
+    repository: OpenRepository, branch: str, *, prefix: str = "", after: str = ""
+) -> list[Uncommitted]:
+    """Returns what committing the branch would change now, of the paths behind `after`."""
+    table = await staged_columns(repository, branch, prefix=prefix)
+    columns = (table.filter(pc.greater(table["path"], after)) if after else table).columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [Uncommitted(path, kind, size or 0) for path, kind, size in rows]
 

@@ -47,7 +47,9 @@ _STASH = "stash"  # a name for `RecordNames`
 
 
 def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
-    if refs.kind_table.get("") is not None:
+    if any(
+        True for _ in refs.branch_table.items()
+    ):  # the kind says nothing: a checkpoint of an empty state has one too
         raise AlreadyExists("this repository was opened before")
     id = event.commit.id
     refs.kind_table.put("", event.kind)
