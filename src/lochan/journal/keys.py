@@ -50,15 +50,15 @@ class Keys:
         """Returns the result of an earlier request with this key, or None for a new key, whose request must be carried
         out. Raises KeyReused, Unknown (the key is too old to be known) or Invalid."""
         user = self._users.get(entry.actor.user)
-        known = user.known.get(entry.key) if user else None
-        if known is not None:
-            if known.fingerprint != entry.fingerprint:
+        kept = user.known.get(entry.key) if user else None
+        if kept is not None:
+            if kept.fingerprint != entry.fingerprint:
                 raise KeyReused(
                     f"idempotency key {entry.key!r} was used for another request",
                     hint="take a new key for a new request",
                 )
-            closes = known.pending and not entry.pending
-            return None if closes else KeyedResult(known.result)
+            closes = kept.pending and not entry.pending
+            return None if closes else KeyedResult(kept.result)
         made = key_time(entry.key)
         if made is None:
             return None
@@ -72,7 +72,7 @@ class Keys:
         return None
 
     def remember(self, entry: RecordEntry, record_time: int, result: Any) -> None:
-        user = self._own(entry.actor.user)
+        user = self._own_keys(entry.actor.user)
         made = key_time(entry.key)
         time = record_time if made is None else made
         user.known[entry.key] = KnownKey(entry.fingerprint, time, result, entry.pending)
@@ -94,7 +94,7 @@ class Keys:
         for name, (floor, known) in _decoder.decode(dumped).items():
             self._users.put(name, _UserKeys(known, floor, self))
 
-    def _own(self, name: str) -> "_UserKeys":
+    def _own_keys(self, name: str) -> "_UserKeys":
         """Returns the user's keys. They are copied first if they belong to the state that this one was forked from."""
         user = self._users.get(name)
         if user is None or user.owner is not self:
