@@ -29,6 +29,7 @@ from lochan.errors import (
 )
 from lochan.formats import events, frame
 from lochan.formats import record as records
+from lochan.formats import segment as segments
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import Record, RecordChange, RecordEntry
 from lochan.journal.group import AppendRequest
@@ -686,8 +687,42 @@ class TrimSuite(_Suite):
         await fill(journal, 9)
         await place.overwrite(2, _flipped(await place.bytes_of(2)))
         with pytest.raises(Corrupt, match="record 2 "):
-            await journal.trim()
+            await (await place.journal()).trim()
         assert not await place.slots().has_segment(0)
+
+    @story
+    async def test_what_a_process_has_folded_is_packed_without_reading(self, place: Place) -> None:
+        """Whatever became of the slots meanwhile. It is its own records, and those of others that it has folded."""
+        asked: list[int] = []
+
+        async def read(slots: Slots, number: int) -> bytes | None:
+            asked.append(number)
+            return await slots.read(number)
+
+        journal, other = await place.journal(slots=Interposed(place.slots(), read=read)), await place.journal()
+        await fill(journal, 3)
+        await fill(other, 2, "other")
+        await fill(journal, 4, "later")
+        written = [await place.bytes_of(number) for number in range(1, 10)]
+        await place.overwrite(2, _flipped(written[1]))
+        asked.clear()
+        assert (await journal.trim()).packed == 2
+        assert min(asked) == 10, "it looks for the end of the journal, and at nothing before"
+        packed = [segments.decode(await place.slots().read_segment(group) or b"", "").records for group in range(2)]
+        assert [data for records_ in packed for data in records_] == written[:7]
+        cold = await place.journal()
+        assert (await cold.fresh()).checkpoint() == journal.tail.state.checkpoint()
+
+    @story
+    async def test_groups_that_it_no_longer_remembers_are_read(self, place: Place) -> None:
+        journal = await place.journal()
+        await fill(journal, 4)
+        journal.tail.recent.forget_below(6)
+        await fill(journal, 9, "later")
+        written = [await place.bytes_of(number) for number in range(1, 12)]
+        assert (await journal.trim()).packed == 3
+        packed = [segments.decode(await place.slots().read_segment(group) or b"", "").records for group in range(3)]
+        assert [data for records_ in packed for data in records_] == written
 
     @story
     async def test_whoever_writes_trims_behind_itself(self, place: Place) -> None:

@@ -7,7 +7,7 @@
         async for commit in main.log():
             print(commit.message)
 
-A lake belongs to the loop that opened it. `await lochan.aio.connect(…)` gives one that you close by yourself.
+A lake belongs to the loop that opened it. `await lochan.aio.connect(…)` returns one that the caller closes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from lochan.remote.address import RemoteAddress
 __all__ = ["connect"]
 
 
-class _Opening:
-    """A lake that is opened by `await`, or for a block."""
+class _LakeConnection:
+    """A lake that `await` opens, or a block."""
 
     def __init__(self, address: LakeAddress | RemoteAddress) -> None:
         self._address = address
@@ -54,7 +54,7 @@ def connect(
     access_key: str = "",
     secret_key: str = "",
     profile: str | None = None,
-) -> _Opening:
-    """As `lochan.connect`. Raises NotFound if there is no lake, when it is awaited."""
+) -> _LakeConnection:
+    """Connects to a lake like `lochan.connect`, when it is awaited. Raises NotFound then if there is no lake."""
     keys = access_key, secret_key
-    return _Opening(python_lake(place, options, *keys, profile=profile, user=user, journal_url=journal_url))
+    return _LakeConnection(python_lake(place, options, *keys, profile=profile, user=user, journal_url=journal_url))

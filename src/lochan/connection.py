@@ -1,11 +1,12 @@
-"""From a configuration to an open lake: the one way of the command line, of `lochan.connect()`, of Spark's users and of
-the server.
+"""Opens a lake from a configuration: the one way for the command line, for `lochan.connect()`, for users of Spark and
+for the server.
 
     with lochan.connect("path/to/lake") as lake:
         lake.query("from logs | status >= 500 | count() by host").to_pandas()
 
-What the process knows (environment, working folder, home, user, host) is read here and handed on; nothing below looks
-at it. Imports are made where they are needed: a command that lists repositories pays for no event loop.
+The surroundings of the process (environment, working folder, home, user, host) are read here and passed on; no module
+below reads them. Imports are made where they are needed, so that a command that lists repositories pays for no event
+loop.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def python_lake(
     user: str | None = None,
     journal_url: str | None = None,
 ) -> LakeAddress | RemoteAddress:
-    """What `connect` opens, without opening it."""
+    """Returns the address that `connect` opens, without opening it."""
     flags = [
         *([Flag("access_key", "remote.access_key_id", access_key)] if access_key else []),
         *([Flag("secret_key", "remote.secret_access_key", secret_key)] if secret_key else []),
@@ -108,12 +109,12 @@ def python_lake(
 
 @dataclass(frozen=True)
 class LakeAddress:
-    """Which lake it is, who acts on it, and what opens it. Secrets are not printed."""
+    """Identifies a lake, the user who acts on it, and the options that open it. Secrets are not printed."""
 
     config: Config = field(repr=False)
     location: LakeLocation
-    options: Mapping[str, str] | None = field(repr=False)  # of its store; None: those that are configured
-    journal_url: str = field(repr=False)  # of a database that holds its journal; empty: the one that is configured
+    options: Mapping[str, str] | None = field(repr=False)  # options of its store; None for those that are configured
+    journal_url: str = field(repr=False)  # of a database that holds its journal; empty for the one that is configured
     client: str
     author: str = ""
 
@@ -122,7 +123,7 @@ class LakeAddress:
         return actor_of(self.client, self.author)
 
     def connect(self, *, counted: bool = False) -> Lake:
-        """The caller closes it. `counted`: for a job, see `open_lake`."""
+        """Opens the lake. The caller closes it. `counted` is for a job: see `open_lake`."""
         from lochan.api.blocking import Lake
         from lochan.runtime import Runtime
 
@@ -136,12 +137,13 @@ class LakeAddress:
         return Lake(verbs, runtime)
 
     async def open_verbs(self, *, counted: bool = False) -> AsyncLake:
-        """The same for a caller with an event loop."""
+        """Opens the lake for a caller with an event loop."""
         lake = await self._open(counted=counted)
         return lake_verbs(self.config, lake, self.actor, self._doctor_target)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For another process, perhaps in another folder: with what opens the store, and without other secrets."""
+        """Pickles the address for another process, perhaps in another folder: with the options that open the store, and
+        without other secrets."""
         found = self.location
         if found.folder is not None:
             found = found._replace(url=str(found.folder.absolute()))
@@ -173,8 +175,8 @@ class LakeAddress:
 
 
 def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
-    """A script that does not close its lake has still noted all that it read. What is registered with `threading` is
-    called before threads can no longer be started, the last first; `atexit` would be too late."""
+    """Writes the notes of reads at the exit of a script that does not close its lake. Functions that are registered
+    with `threading` are called before threads can no longer be started, the last first; `atexit` would be too late."""
     import atexit
     import concurrent.futures.thread  # noqa: F401 - it registers its own end, which must come after this one
     import threading
@@ -191,8 +193,9 @@ def _close_notes_at_exit(lake: AsyncLake, runtime: Runtime) -> None:
 
 
 def spark_lake(place: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakeAddress:
-    """The lake at that place, or the one that the command line finds, for a user of Spark. It may be pickled: a data
-    source is planned, written and committed in three processes. `options` go before those that are configured."""
+    """Returns the address of the lake at that place, or of the one that the command line finds, for a user of Spark. It
+    can be pickled, because a data source is planned, written and committed in three processes. `options` go before
+    those that are configured."""
     from lochan.config.credentials import with_options
 
     config = configuration([Flag("lake", "lake", os.fspath(place))] if place is not None else ())
@@ -213,13 +216,13 @@ def lake_verbs(
     *,
     one_request: bool = False,
 ) -> AsyncLake:
-    """An open lake with its verbs, for that actor; closing it closes the lake. `doctor` and `one_request` as in
-    `Session`."""
+    """Returns an open lake with its verbs, for that actor. Closing it closes the lake. `doctor` and `one_request` mean
+    the same as in `Session`."""
     from lochan.api.lake import Lake as AsyncLake
     from lochan.api.session import Session
 
     target = doctor or (lambda: _doctor_target(config, lake_place(config)))
-    _tell_origin(config)
+    _record_origin(config)
 
     def notes() -> ReadNotes:
         return read_notes(config, lake, actor, lasting=not one_request)
@@ -238,7 +241,7 @@ def _doctor_target(
 
 
 def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -> ReadNotes:
-    """What the usage log of the lake gets of a process that is no server."""
+    """Returns the notes that a process which is no server writes to the usage log of the lake."""
     from lochan.usage.notes import NoteSettings, ReadNotes
 
     usage, kind = config.settings.usage, actor.client.partition("/")[0].removeprefix("lochan-")
@@ -248,7 +251,8 @@ def read_notes(config: Config, lake: OpenLake, actor: Actor, *, lasting: bool) -
 
 # --- what is configured, and where things are ------------------------------------------------------------------------
 def configuration(flags: Iterable[Flag] = (), file: str | None = None) -> Config:
-    """Defaults, a file (that one, or LOCHAN_CONFIG), the environment and flags. Raises NotFound, Invalid."""
+    """Loads the configuration: defaults, a file (that one, or LOCHAN_CONFIG), the environment and flags. Raises
+    NotFound, Invalid."""
     named = file or os.environ.get("LOCHAN_CONFIG") or None
     path = None if named is None else Path(named)
     try:
@@ -260,7 +264,7 @@ def configuration(flags: Iterable[Flag] = (), file: str | None = None) -> Config
 
 
 def lake_place(config: Config) -> LakeLocation:
-    """Raises NotFound for a profile that there is not."""
+    """Returns the place of the lake. Raises NotFound for an unknown profile."""
     name = config.settings.profile
     if name is None or (config.is_set("lake") and config.source("lake").layer >= config.source("profile").layer):
         return find_lake(config, cwd=_working_folder(), env=os.environ, home=_home())
@@ -271,8 +275,8 @@ def profiles_file() -> Path:
     return config_folder(env=os.environ, home=_home()) / "profiles.json"
 
 
-def _tell_origin(config: Config) -> None:
-    """What commits of this process say of the program that makes them."""
+def _record_origin(config: Config) -> None:
+    """Sets what commits of this process record about the program that makes them."""
     from lochan.versioning.lineage import set_origin
 
     def find() -> Mapping[str, str]:
@@ -284,11 +288,11 @@ def _tell_origin(config: Config) -> None:
 
 
 def remote_address(config: Config, found: LakeLocation, author: str = "", key: str = "") -> RemoteAddress:
-    """A lake behind a server, with the keys that are configured, or else those of its profile. `key` is the idempotency
-    key of what is done there."""
+    """Returns the address of a lake behind a server, with the keys that are configured, or else those of its profile.
+    `key` is the idempotency key of the change that is made there."""
     from lochan import __version__
 
-    _tell_origin(config)
+    _record_origin(config)
     settings = config.settings.remote
     if settings.access_key_id is not None and settings.secret_access_key is not None:
         keys = settings.access_key_id, settings.secret_access_key
@@ -305,7 +309,7 @@ def remote_address(config: Config, found: LakeLocation, author: str = "", key: s
 
 
 def new_lake_place(config: Config) -> LakeLocation:
-    """Where to make a lake: where the configuration says, or else in the working folder."""
+    """Returns the place of a new lake: the configured one, or else the working folder."""
     return configured_lake(config) or LakeLocation(str(_working_folder() / FOLDER), "the working folder")
 
 
@@ -318,7 +322,8 @@ def state_place() -> Path:
 
 
 def spark_place(config: Config, master: str | None = None) -> SparkPlace:
-    """A master that was named wins over a Connect server, and the configuration over SPARK_REMOTE."""
+    """Returns where Spark runs. A master that is named wins over a Connect server, and the configuration wins over
+    SPARK_REMOTE."""
     from lochan.engines.spark.place import TASK_MEMORY, SparkPlace
 
     spark = config.settings.spark
@@ -332,7 +337,8 @@ def spark_place(config: Config, master: str | None = None) -> SparkPlace:
 
 
 def actor_of(client: str, author: str = "") -> Actor:
-    """Who acts: the system's user from this host, by that client; `author` is a name that is claimed beside it."""
+    """Returns the actor: the system's user from this host, by that client. `author` is a name that is claimed in
+    addition."""
     from lochan import __version__
     from lochan.config.find import system_user
     from lochan.formats.record import Actor
@@ -342,14 +348,15 @@ def actor_of(client: str, author: str = "") -> Actor:
 
 
 def keyed_actor(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
-    """Who acts, under an idempotency key; `is_new`: it was drawn just now, so that nobody can have used it."""
+    """Returns the actor under an idempotency key. `is_new` means that the key was made just now, so that nobody can
+    have used it."""
     from lochan.journal.keys import with_key
 
     return with_key(actor, key, *request, is_new=is_new)
 
 
 def new_key() -> str:
-    """An idempotency key, which begins with the time it was made."""
+    """Returns an idempotency key, which begins with the time it was made."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
 
@@ -367,9 +374,9 @@ async def open_lake(
     counted: bool = False,
     alarm: Callable[[str], None] = lambda _: None,
 ) -> OpenLake:
-    """The caller closes it. `options` are the store's, instead of those that are configured; `lasting` is for a
-    server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
-    to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
+    """Opens a lake. The caller closes it. `options` are the store's, instead of those that are configured. `lasting` is
+    for a server, which keeps it open as long as it runs; `counted` is for a job, whose record contains how much this
+    process has put to the store. Raises NotFound if there is no lake, Transient if the store does not answer."""
     from lochan.lake import Lake
 
     at = found or lake_place(config)
@@ -389,16 +396,16 @@ async def open_lake(
             journal_url=journal_url or config.settings.journal.postgres.url or "",
             hold_ms=config.settings.journal.hold_ms,
             alarm=alarm,
-            world=_world(config, at, options, lasting),
+            world=_lake_options(config, at, options, lasting),
         )
     except NotFound:
         raise no_lake(at) from None
     except Transient as error:
-        raise _unreachable(error) from error
+        raise _unreachable_error(error) from error
 
 
 async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
-    """The store is tested before its first lake. Raises Refused if it fails, AlreadyExists."""
+    """Creates a lake. The store is tested before its first lake. Raises Refused if it fails the test, AlreadyExists."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.lake import Lake
@@ -422,7 +429,8 @@ async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
 
 
 async def probe_store(config: Config) -> None:
-    """A store in which two creators win loses writes. Raises Refused, before anybody is served from it."""
+    """Tests the store of the lake before anybody is served from it, because a store in which two creators win loses
+    writes. Raises Refused."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
     from lochan.store.probe import probe
@@ -433,20 +441,21 @@ async def probe_store(config: Config) -> None:
 def open_store(
     config: Config, found: LakeLocation, options: Mapping[str, str] | None = None, *, create: bool = False
 ) -> Store:
-    """Raises what cannot be known from the URL and the options alone; a remote store is not asked anything yet."""
+    """Opens a store. Raises what can be known from the URL and the options alone; a remote store is not asked anything
+    yet."""
     from lochan.store.open import open_store as open_by_url
 
     return open_by_url(found.url, _options(config, found.url) if options is None else options, create=create)
 
 
 async def reach(store: Store) -> None:
-    """One request without retries, to report a wrong address or key at once. Raises AlreadyExists for a lake."""
+    """Makes one request without retries, to report a wrong address or key at once. Raises AlreadyExists for a lake."""
     try:
-        await store.get(MARK)  # not head, whose refusal would come without the reason
+        await store.get(MARK)  # not head, whose refusal would come without a reason
     except NotFound:
         return
     except Transient as error:
-        raise _unreachable(error) from error
+        raise _unreachable_error(error) from error
     raise AlreadyExists(f"there is a lake at {store.url} already")
 
 
@@ -461,12 +470,13 @@ def open_existing(config: Config, found: LakeLocation, options: Mapping[str, str
         return open_store(config, found, options)
     except NotFound:
         if found.folder is None:
-            raise  # there is no such credentials file or profile
+            raise  # the credentials file or the profile does not exist
         raise no_lake(found) from None
 
 
-def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | None, lasting: bool) -> LakeOptions:
-    """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
+def _lake_options(config: Config, found: LakeLocation, options: Mapping[str, str] | None, lasting: bool) -> LakeOptions:
+    """Returns what surrounds the lake. Other stores are opened with the lake's own credentials; a user of this machine
+    may name whatever those can read."""
     from lochan.config.credentials import encryption_secret
     from lochan.lake import CacheFolder, LakeOptions
     from lochan.versioning.bodies.address import BodySettings
@@ -487,7 +497,8 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
             return StoreLocation(url)
         return StoreLocation(url, options if options is not None and same_kind(url) else _options(config, url))
 
-    # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
+    # A command gains little from a copy on the disk of files that are on the disk already; a server maps them again and
+    # again.
     kept = lasting or found.folder is None
     return LakeOptions(
         open_other,
@@ -504,7 +515,7 @@ def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | Non
 
 
 def _hook_options(config: Config) -> HookOptions | None:
-    """None: nothing is configured, and what hooks need is not imported."""
+    """Returns the options of hooks, or None if nothing is configured; then what hooks need is not imported."""
     names = ("allowed_hosts", "python_folder", "python_memory", "keep_days")
     if not any(config.is_set(f"hooks.{name}") for name in names):
         return None
@@ -517,8 +528,8 @@ def _hook_options(config: Config) -> HookOptions | None:
 
 
 def _storage_place(config: Config, name: StorageName) -> StoreLocation:
-    """The storage of a repository, with credentials that the lake's journal only names; the profile may say its region
-    and endpoint too. Raises NotFound, Invalid."""
+    """Returns the place of a repository's storage, with credentials that the lake's journal only names. The profile may
+    also set its region and endpoint. Raises NotFound, Invalid."""
     from lochan.config.credentials import storage_options
     from lochan.store.open import StoreLocation
 
@@ -539,7 +550,7 @@ def _options(config: Config, url: str) -> Mapping[str, str]:
 
 
 def patient(store: Store, found: LakeLocation) -> Store:
-    """Requests are retried on a network; a local disk that fails once fails again."""
+    """Wraps a store on a network so that its requests are retried; a local disk that fails once fails again."""
     if found.folder is not None or store.url.startswith("file://"):
         return store
     from lochan.clock import SystemClock
@@ -549,7 +560,7 @@ def patient(store: Store, found: LakeLocation) -> Store:
     return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
 
 
-def _unreachable(error: Transient) -> Transient:
+def _unreachable_error(error: Transient) -> Transient:
     return Transient(error.message, hint=error.hint or "is the store up? check its endpoint and the network")
 
 

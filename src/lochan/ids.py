@@ -54,6 +54,8 @@ class Ids:
 
 def key_time(key: str) -> int | None:
     """Returns the time at which an idempotency key of ours was made, in microseconds, or None for a foreign key."""
+    if key[_KEY_TIME_DIGITS : _KEY_TIME_DIGITS + 1] != "-":  # nearly all foreign keys
+        return None
     digits, dash, rest = key.partition("-")
     if len(digits) == _KEY_TIME_DIGITS and digits.isascii() and digits.isdigit() and dash and rest:
         return int(digits)

@@ -247,10 +247,12 @@ class Lake:
         dotted: bool = False,
         pool: PoolSettings | None = None,
         storage: StorageName | None = None,
+        bare: bool = False,
         actor: Actor,
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake."""
+        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake.
+        `bare`: it has no branch and no commit yet."""
         from lochan.versioning.catalog import create_repository
 
         create = partial(
@@ -264,6 +266,7 @@ class Lake:
             metadata=metadata or {},
             dotted=dotted,
             pool=pool,
+            bare=bare,
             actor=actor,
             key=key,
         )
@@ -344,11 +347,12 @@ class Lake:
 
         return await describe_repository(self._own, name=name, values=values, removed=removed, actor=actor, key=key)
 
-    async def delete_repository(self, name: str, *, actor: Actor, key: str = "") -> None:
-        """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1)."""
+    async def delete_repository(self, name: str, *, force: bool = False, actor: Actor, key: str = "") -> None:
+        """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1).
+        `force`: even if it is read-only."""
         from lochan.versioning.deletion import delete_repository
 
-        await self._taken_away(delete_repository(self.journals(), name=name, actor=actor, key=key))
+        await self._taken_away(delete_repository(self.journals(), name=name, force=force, actor=actor, key=key))
 
     async def restore_repository(self, name: str, to: str = "", *, actor: Actor, key: str = "") -> str:
         """The one that was deleted last, or the one with that id; under its name, or another. Returns that. Raises

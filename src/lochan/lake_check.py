@@ -1,5 +1,5 @@
-"""What is done to a lake that may not open: the doctor's checks, fsck, and a lake made from a backup. The verbs of an
-open lake are in `lochan.api`."""
+"""Work on a lake that may not open: the doctor's checks, fsck, and a restore from a backup. The verbs of an open lake
+are in `lochan.api`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 async def doctor(config: Config, *, spark: bool = False) -> list[DoctorCheck]:
-    """`Lake.doctor`, also for a lake that does not exist yet or cannot be opened."""
+    """Runs `Lake.doctor`, also for a lake that does not exist yet or cannot be opened."""
     from lochan.api.doctor import examine
 
     return await examine(doctor_target(config, lake_place(config)), spark=spark)
@@ -45,7 +45,7 @@ async def fsck(
     repair: bool,
     progress: Callable[[int], None] | None = None,
 ) -> FsckResult:
-    """`Lake.fsck`, also for a lake that cannot be opened. Raises NotFound if there is nothing at its place."""
+    """Runs `Lake.fsck`, also for a lake that cannot be opened. Raises NotFound if there is nothing at its place."""
     from lochan.api.recovery import fsck as check
     from lochan.clock import SystemClock
 
@@ -55,7 +55,7 @@ async def fsck(
         raise no_lake(at)
     try:
         lake = await open_lake(config, at)
-    except LochanError:  # what the lake names outside of itself cannot be known
+    except LochanError:  # the places outside the lake that it names cannot be known
         return await check(store, SystemClock(), repositories, data=data, repair=repair, progress=progress)
     try:
         files = await lake.storages.current_files()
@@ -65,18 +65,19 @@ async def fsck(
 
 
 async def restore(config: Config, source: str, destination: str, *, check: bool) -> tuple[BackupResult, int]:
-    """Makes a lake from a backup. Returns how many damaged files a check has found in it. Raises NotFound, Refused."""
+    """Makes a lake from a backup. Returns the result, and how many damaged files a check has found in it. Raises
+    NotFound, Refused."""
     from lochan.api.recovery import fsck as check_lake
     from lochan.api.recovery import let_go, open_destination
     from lochan.api.recovery import restore as restored
     from lochan.clock import SystemClock
 
-    def opened(url: str) -> Store:
+    def open_place(url: str) -> Store:
         place = LakeLocation(url, "the command line")
         return patient(open_store(config, place), place)
 
-    backup = opened(source)
-    target = open_destination(opened, destination)
+    backup = open_place(source)
+    target = open_destination(open_place, destination)
     made = await restored(backup, target)
     await let_go(target, actor_of("lochan-cli", config.settings.user or ""))
     if not check:
@@ -91,7 +92,7 @@ def doctor_target(
     options: Mapping[str, str] | None = None,
     journal_url: str | None = None,
 ) -> DoctorTarget:
-    """`options` and `journal_url` as in `open_lake`."""
+    """Returns what the doctor examines. `options` and `journal_url` mean the same as in `open_lake`."""
     from lochan import __version__
     from lochan.api.doctor import DoctorTarget
 
@@ -102,16 +103,18 @@ def doctor_target(
         needed,
         cache_place(config),
         found.folder,
-        lambda: _tested_store(config, found, options),
-        lambda: _tested_lake(config, found, options, journal_url),
+        lambda: _open_test_store(config, found, options),
+        lambda: _open_test_lake(config, found, options, journal_url),
         no_lake(found),
     )
 
 
 @asynccontextmanager
-async def _tested_store(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> AsyncIterator[Store]:
-    """The store itself, without retries. A lake's folder that does not exist yet is tested beside where it will be,
-    and does not exist afterwards either."""
+async def _open_test_store(
+    config: Config, found: LakeLocation, options: Mapping[str, str] | None
+) -> AsyncIterator[Store]:
+    """Opens the store itself, without retries. A lake's folder that does not exist yet is tested beside its place, and
+    does not exist afterwards either."""
     from tempfile import TemporaryDirectory
 
     from lochan.api.doctor import nearest_existing
@@ -122,13 +125,13 @@ async def _tested_store(config: Config, found: LakeLocation, options: Mapping[st
             beside = TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder))
             place = LakeLocation(stack.enter_context(beside), found.source)
         store = open_store(config, place, options)
-        with suppress(AlreadyExists):  # a lake, which the next check looks at
+        with suppress(AlreadyExists):  # a lake, which the next check examines
             await reach(store)
         yield store
 
 
 @asynccontextmanager
-async def _tested_lake(
+async def _open_test_lake(
     config: Config, found: LakeLocation, options: Mapping[str, str] | None, journal_url: str | None
 ) -> AsyncIterator[OpenLake]:
     lake = await open_lake(config, found, options=options, journal_url=journal_url)

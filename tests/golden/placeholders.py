@@ -16,7 +16,7 @@ _SHORT_HASH = r"[0-9a-f]{12}(?![0-9A-Za-z])"  # one in three hundred is all digi
 
 # Each kind with the whole length of such an id, and how one is told apart. The first that fits counts.
 _KINDS: dict[str, tuple[int, str]] = {
-    "tree": (64, rf'(?<=tree       ){_HASH}|(?<="tree": "){_HASH}'),
+    "tree": (64, rf'(?<=tree        ){_HASH}|(?<="tree": "){_HASH}'),
     "commit": (64, rf'(?<![0-9A-Za-z])(?<!"sha256": ")(?:{_HASH}|{_SHORT_HASH})'),
     "workspace": (0, r"(?<![0-9A-Za-z-])[0-9]+-[0-9a-f]{8}(?![0-9A-Za-z-])"),
     "access-key": (20, r"\bLKIA[A-Z2-7]{16}\b"),

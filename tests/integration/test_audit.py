@@ -87,12 +87,19 @@ def test_what_was_done_and_what_was_denied_through_every_door(server: LochanServ
     at = {"repository": "shop", "ref": "main", **here, "client": "s3", "action": "PutObject"}
     assert one_row(server, **at, path="a.csv")["outcome"] == "allowed"
     denied = one_row(server, **at, path="b.csv")
-    assert (denied["user"], denied["outcome"], denied["status"]) == ("bob", "denied", 403)
+    assert (denied["user"], denied["outcome"], denied["status"], denied["access_key"]) == (
+        "bob",
+        "denied",
+        403,
+        bob.key,
+    )
+    assert one_row(server, **at, path="a.csv")["access_key"] == server.access_key
 
     created = bob.ask("POST", f"{BASE}/access/users", json.dumps({"name": "mallory"}).encode(), **JSON)
     assert created.status == 401
     denied = one_row(server, user="bob", action="Access.create_user")
     assert (denied["outcome"], denied["client"], denied["source"]) == ("denied", "rest", "127.0.0.1")
+    assert (denied["status"], denied["access_key"]) == (created.status, bob.key)
     assert denied["about"] == "name='mallory'"
     made = admin.ask("POST", f"{BASE}/access/users", json.dumps({"name": "carol"}).encode(), **JSON)
     assert made.status == 200, made.body
@@ -103,7 +110,11 @@ def test_what_was_done_and_what_was_denied_through_every_door(server: LochanServ
     assert one_row(server, user="bob", action="WritableRef.delete", about="paths=('a.csv',)")["outcome"] == "denied"
     absent = admin.ask("GET", f"{BASE}/repositories/shop/branches/nowhere")
     assert absent.status == 404
-    assert one_row(server, user="admin", action="Branch.show", repository="shop")["outcome"] == "failed"
+    failed = one_row(server, user="admin", action="Branch.show", repository="shop")
+    assert (failed["outcome"], failed["status"], failed["access_key"]) == ("failed", 404, admin.key)
+    again = admin.ask("POST", f"{BASE}/repositories", json.dumps({"name": "other"}).encode(), **JSON)
+    assert again.status == 409
+    assert one_row(server, user="admin", action="Lake.create_repository", about="name='other'")["status"] == 409
 
     assert bob.query("from shop:journal").status == 401
     assert one_row(server, user="bob", action="Lake.query")["outcome"] == "denied"

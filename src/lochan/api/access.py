@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lochan.api.results import Result, moment
 from lochan.api.session import Session
+from lochan.versioning.name_filter import NameFilter
 
 if TYPE_CHECKING:
     from lochan.access import rights as decide
@@ -172,11 +173,14 @@ class Access:
     def _open(self) -> OpenAccess:
         return self._session.lake.open_access()
 
-    async def users(self) -> AsyncIterator[UserInfo]:
-        """In the order of their names."""
+    async def users(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[UserInfo]:
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case."""
+        wanted = NameFilter(prefix, after, contains)
         state = await self._open.state()
         for each in state.users():
-            yield UserInfo.of(state, each)
+            if wanted.fits(each.name):
+                yield UserInfo.of(state, each)
 
     async def user(self, name: str) -> UserInfo:
         """Raises NotFound."""
@@ -205,11 +209,14 @@ class Access:
         user = await set_disabled(self._open, name, on, actor=self._session.actor, key=key)
         return UserInfo.of(self._open.folded(), user)
 
-    async def groups(self) -> AsyncIterator[GroupInfo]:
-        """In the order of their names."""
+    async def groups(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[GroupInfo]:
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case."""
+        wanted = NameFilter(prefix, after, contains)
         state = await self._open.state()
         for each in state.groups():
-            yield GroupInfo.of(state, each)
+            if wanted.fits(each.name):
+                yield GroupInfo.of(state, each)
 
     async def group(self, name: str) -> GroupInfo:
         """Raises NotFound."""

@@ -33,6 +33,7 @@ class AuditEntry(Result, frozen=True, kw_only=True):
     outcome: str  # allowed, denied, failed
     bytes: int
     status: int  # as HTTP has it
+    access_key: str  # the id of the key that a request came by; empty: by none
 
 
 class AuditPage(Result, frozen=True, kw_only=True):

@@ -18,22 +18,22 @@ _CHUNK_BYTES = 1 << 20
 
 
 def chunks_of(body: Body | SizedBody) -> AsyncIterator[bytes]:
-    """Yields the bytes: texts as UTF-8; for a path the file's bytes, piece by piece."""
+    """Yields the bytes: texts as UTF-8, and for a path the file's bytes, piece by piece."""
     if is_sized(body):
         return body.pieces()
     match body:
         case str():
-            return _one(body.encode())
+            return _single_piece(body.encode())
         case bytes() | bytearray() | memoryview():
-            return _one(bytes(body))
+            return _single_piece(bytes(body))
         case PathLike():
-            return _of_path(Path(body))
+            return _path_pieces(Path(body))
         case AsyncIterable():
-            return _pass_on(body)
+            return _async_pieces(body)
     if hasattr(body, "read"):
-        return _of_file(cast(BinaryIO, body))
+        return _file_pieces(cast(BinaryIO, body))
     if isinstance(body, Iterable):
-        return _each(body)
+        return _iterable_pieces(body)
     raise Invalid(f"{type(body).__name__} is not the bytes of an object", hint="give bytes, a text, a path or a file")
 
 
@@ -42,12 +42,12 @@ def is_sized(body: Body | SizedBody) -> TypeGuard[SizedBody]:
     return hasattr(body, "check_trailer")
 
 
-async def _one(data: bytes) -> AsyncIterator[bytes]:
+async def _single_piece(data: bytes) -> AsyncIterator[bytes]:
     if data:
         yield data
 
 
-async def _of_path(path: Path) -> AsyncIterator[bytes]:
+async def _path_pieces(path: Path) -> AsyncIterator[bytes]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -55,11 +55,11 @@ async def _of_path(path: Path) -> AsyncIterator[bytes]:
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}") from None
     with file:
-        async for piece in _of_file(file):
+        async for piece in _file_pieces(file):
             yield piece
 
 
-async def _of_file(file: BinaryIO) -> AsyncIterator[bytes]:
+async def _file_pieces(file: BinaryIO) -> AsyncIterator[bytes]:
     import asyncio
 
     while piece := await asyncio.to_thread(file.read, _CHUNK_BYTES):
@@ -68,11 +68,11 @@ async def _of_file(file: BinaryIO) -> AsyncIterator[bytes]:
         yield piece
 
 
-async def _pass_on(pieces: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+async def _async_pieces(pieces: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     async for piece in pieces:
         yield piece
 
 
-async def _each(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def _iterable_pieces(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece

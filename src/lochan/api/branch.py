@@ -1,4 +1,4 @@
-"""A branch: objects that are put there are staged until `commit`, which moves its head."""
+"""A branch: objects that are put on it are staged until `commit`, which moves its head."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 class Branch(WritableRef):
     async def show(self) -> BranchInfo:
-        """Its head, and whether something is staged. Raises NotFound."""
+        """Returns its head, and whether something is staged. Raises NotFound."""
         async with self._opened() as (repository, name):
             refs, _ = await repository.refs()
             found = refs.branch(name)
@@ -46,11 +46,11 @@ class Branch(WritableRef):
         paths: Sequence[str] = (),
         allow_empty: bool = False,
     ) -> Commit:
-        """All that is staged, or what these paths and globs name. Raises NothingToDo, Protected, Invalid without a
-        message."""
+        """Commits all that is staged, or what these paths and globs name. Raises NothingToDo, Protected, and Invalid
+        without a message."""
         from lochan.versioning.heads.commit import CommitRequest, commit
 
-        options = _with(options, message)
+        options = _with_message(options, message)
         request = CommitRequest(
             options.message, options.metadata, options.author, options.date_us, allow_empty=allow_empty, paths=paths
         )
@@ -66,8 +66,8 @@ class Branch(WritableRef):
         prefix: str | None = None,
         key: str = "",
     ) -> Commit:
-        """Drops all that is staged, or only what is staged at these paths and below this prefix; with `to`, the branch
-        also stands there afterwards. Raises NotFound, Protected, Invalid, NothingToDo."""
+        """Drops all that is staged, or only what is staged at these paths and below this prefix. With `to`, the branch
+        also stands at that ref afterwards. Raises NotFound, Protected, Invalid, NothingToDo."""
         from lochan.versioning.branches import hard_reset, reset_staged
 
         target, some = None if to is None else name_of(to), bool(paths) or prefix is not None
@@ -97,9 +97,9 @@ class Branch(WritableRef):
         commit_staged: str | None = None,
     ) -> Commit:
         """Brings in what `source` has changed. `strategy` decides conflicts (source-wins, dest-wins), and `prefixes`
-        for paths that begin so. `leave_staged`: only what is committed there, whatever is staged; `commit_staged`: what
-        is staged here is committed first, with this message. Raises PathsInTheWay with the conflicts, Dirty,
-        NothingToDo, SameRef."""
+        decide those of paths that begin with them. With `leave_staged`, only what is committed on the source counts,
+        whatever is staged there. With `commit_staged`, what is staged here is committed first, with this message.
+        Raises PathsInTheWay with the conflicts, Dirty, NothingToDo, SameRef."""
         from lochan.tree.merge import Strategy
         from lochan.versioning.heads.moves import merge
 
@@ -129,7 +129,7 @@ class Branch(WritableRef):
         prefixes: Mapping[str, str] | None = None,
         leave_staged: bool = False,
     ) -> ChangeCount:
-        """What `merge` would change; nothing is changed. Raises as `merge` does."""
+        """Counts what `merge` would change, and changes nothing. Raises as `merge` does."""
         from lochan.tree.diff import count
         from lochan.tree.merge import Strategy
         from lochan.versioning.heads.moves import rehearse_merge
@@ -152,8 +152,8 @@ class Branch(WritableRef):
         parent: int = 1,
         commit_staged: str | None = None,
     ) -> Commit:
-        """A commit that takes back what that one changed; of a merge, against which parent. `commit_staged` as for
-        `merge`. Raises PathsInTheWay, Dirty, NothingToDo."""
+        """Commits the reverse of what that commit changed; for a merge, `parent` is the parent that it is compared
+        with. `commit_staged` means the same as for `merge`. Raises PathsInTheWay, Dirty, NothingToDo."""
         from lochan.versioning.heads.moves import revert
 
         async with self._opened() as (repository, at):
@@ -171,7 +171,7 @@ class Branch(WritableRef):
         parent: int = 1,
         commit_staged: str | None = None,
     ) -> Commit:
-        """What that commit changed, once more here. Raises as `revert` does."""
+        """Applies what that commit changed once more here. Raises as `revert` does."""
         from lochan.versioning.heads.moves import cherry_pick
 
         async with self._opened() as (repository, at):
@@ -182,7 +182,7 @@ class Branch(WritableRef):
             return await _commit(repository, id)
 
     async def rebase(self, onto: NamedRef | str, *, key: str = "") -> RebaseResult:
-        """Its own commits once more, on top of `onto`. Raises PathsInTheWay, Dirty, NothingToDo."""
+        """Replays the branch's own commits on top of `onto`. Raises PathsInTheWay, Dirty, NothingToDo."""
         from lochan.versioning.heads.rebase import rebase
 
         async with self._opened() as (repository, at):
@@ -192,9 +192,9 @@ class Branch(WritableRef):
             return RebaseResult(head=done.head, replayed=done.replayed, dropped=done.dropped)
 
     async def address(self, path: str, *, expires_s: float = 86_400, presigned_s: float = 0, key: str = "") -> Address:
-        """A place in the lake to put the bytes of an object to, without us; `link_address` then makes them the object,
-        once. With `presigned_s`, also a URL that takes the bytes for so many seconds without keys of the store, where
-        the store can sign. Raises Invalid, NotFound."""
+        """Reserves a place in the lake where a client puts the bytes of an object itself; `link_address` then makes
+        them the object, once. With `presigned_s`, it also returns a URL that takes the bytes for so many seconds
+        without keys of the store, if the store can sign. Raises Invalid, NotFound."""
         from lochan.versioning.links import physical_address
         from lochan.versioning.presigned import url_to_write
 
@@ -214,7 +214,7 @@ class Branch(WritableRef):
 
     async def put_address(self, path: str, token: str, body: Body) -> str:
         """Puts the bytes at the address of that token, for a client that cannot reach the store; `link_address` then
-        makes them the object. Gives their MD5. Raises AlreadyExists, Refused for a token that was used or has
+        makes them the object. Returns their MD5. Raises AlreadyExists, Refused for a token that was used or has
         expired."""
         from hashlib import md5
 
@@ -243,9 +243,9 @@ class Branch(WritableRef):
         conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> ObjectInfo:
-        """What was put at the address of that token becomes the object; its size and MD5 must be those that are given,
-        and what stands there must be as the conditions say. Raises NotFound, PreconditionFailed, Refused for a token
-        that was used or has expired, Invalid."""
+        """Makes what was put at the address of that token the object. Its size and MD5 must match those that are given,
+        and the present object must meet the conditions. Raises NotFound, PreconditionFailed, Refused for a token that
+        was used or has expired, Invalid."""
         from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import LinkOptions, link
 
@@ -266,8 +266,8 @@ class Branch(WritableRef):
         metadata: Mapping[str, str] | None = None,
         key: str = "",
     ) -> ObjectInfo:
-        """A file outside the lake becomes the object, without a copy. It must stay as it is: if it changes or goes, the
-        object cannot be read. Raises NotFound, Refused for what may not be named."""
+        """Makes a file outside the lake the object, without a copy. The file must stay as it is: if it changes or goes,
+        the object cannot be read. Raises NotFound, Refused for a file that may not be named."""
         from lochan.versioning.copy import CopyChanges
         from lochan.versioning.links import stage
 
@@ -284,9 +284,9 @@ class Branch(WritableRef):
         engine: EngineOptions = DEFAULT_ENGINE,
         progress: imports.Progress | None = None,
     ) -> ImportResult:
-        """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
-        Objects at the same paths are replaced, others stay. `progress` gets the files as they are listed. Raises
-        NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
+        """Makes all files under these URLs objects, without a copy, as one commit; they must stay where they are.
+        Objects at the same paths are replaced, others stay. `progress` is called with the files as they are listed.
+        Raises NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
         message = message_of(options)
         actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, message)
         request = ImportRequest(self._session, engine, progress)
@@ -300,7 +300,7 @@ class Branch(WritableRef):
         engine: EngineOptions = DEFAULT_ENGINE,
         progress: imports.Progress | None = None,
     ) -> ImportResult:
-        """What `import_files` would change; nothing is changed."""
+        """Returns what `import_files` would change, and changes nothing."""
         request = ImportRequest(self._session, engine, progress)
         async with self._staging() as (repository, at), request.imported(repository, at, sources) as found:
             return await imports.rehearse(repository, at, found)
@@ -317,8 +317,8 @@ class Branch(WritableRef):
         """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
         are added, changed and removed here, as one commit, without a copy. Raises as `import_files` does."""
         message = message_of(options)
-        asked = source, keep_removed, message
-        actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *asked)
+        request_parts = source, keep_removed, message
+        actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request_parts)
         async with self._staging() as (repository, at):
             request = ImportRequest(self._session, engine, progress)
             async with request.followed(repository, at, source, keep_removed) as found:
@@ -332,7 +332,7 @@ class Branch(WritableRef):
         engine: EngineOptions = DEFAULT_ENGINE,
         progress: imports.Progress | None = None,
     ) -> AsyncIterator[ImportChange]:
-        """What `ingest` would add, change and remove now, in path order."""
+        """Yields what `ingest` would add, change and remove now, in path order."""
         async with self._opened() as (repository, at):
             request = ImportRequest(self._session, engine, progress)
             async with request.followed(repository, at, source, keep_removed) as found:
@@ -348,9 +348,10 @@ class Branch(WritableRef):
         stop: threading.Event | None = None,
         progress: WatchListener | None = None,
     ) -> None:
-        """Follows a source until `stop` is set: the whole of it is compared now and then, and with `events` (a file of
-        a bucket's events, `-`, or `listen`) the files that these name in between. Each batch is one commit, and lands
-        once, also after it was killed and started again. Raises what keeps it from going on; what landed stays."""
+        """Follows a source until `stop` is set. The whole of it is compared now and then; with `events` (a file of a
+        bucket's events, `-`, or `listen`), the files that these name are compared in between. Each batch is one commit,
+        and lands once, even if the process was killed and started again. Raises what keeps it from going on; what
+        landed stays."""
         import threading
 
         from lochan.api.watch import WatchOptions, events_of, watch
@@ -358,11 +359,11 @@ class Branch(WritableRef):
         chosen, ending = options or WatchOptions(), stop or threading.Event()
         async with self._staging() as (repository, at):
             lines = events_of(self._session, source, events, once=chosen.once, stop=ending) if events else None
-            heard = progress or (lambda _: None)
-            await watch(self._session, repository, at, source, chosen, events=lines, stop=ending, progress=heard)
+            listener = progress or (lambda _: None)
+            await watch(self._session, repository, at, source, chosen, events=lines, stop=ending, progress=listener)
 
     async def stash(self, message: str = "", *, key: str = "") -> str:
-        """Puts aside all that is staged, and gives the stash's id. Raises NothingToDo."""
+        """Puts aside all that is staged, and returns the stash's id. Raises NothingToDo."""
         from lochan.versioning.stash import push
 
         actor = self._session.acting(key, "stash", self.repository_name, self.name, message)
@@ -387,7 +388,7 @@ class Branch(WritableRef):
             return await drop(repository, at, id, actor=actor)
 
     async def rename(self, to: str, *, key: str = "") -> Branch:
-        """Raises AlreadyExists, Refused for the default branch."""
+        """Renames the branch. Raises AlreadyExists, Refused for the default branch."""
         from lochan.versioning.branches import rename_branch
 
         actor = self._session.acting(key, "rename branch", self.repository_name, self.name, to)
@@ -398,23 +399,23 @@ class Branch(WritableRef):
 
     @asynccontextmanager
     async def transaction(self, message: str, options: CommitOptions = DEFAULT_COMMIT) -> AsyncIterator[Workspace]:
-        """A workspace that is committed when the block ends, and dropped when it raises: one commit, or nothing.
+        """Opens a workspace that is committed when the block ends, and dropped when it raises: one commit, or nothing.
 
             async with branch.transaction("first data") as tx:
                 await tx.put("README.md", "# Shop")
 
-        Raises ConcurrentCommit where the branch has changed the same paths meanwhile; what was put is dropped then."""
+        Raises ConcurrentCommit if the branch has changed the same paths meanwhile; what was put is dropped then."""
         workspace = await self.workspace(message)
         try:
             yield workspace
             await workspace.commit(message, options)
         except BaseException:
-            with suppress(LochanError):  # what went wrong first is what counts
+            with suppress(LochanError):  # the first error is the one that counts
                 await workspace.drop()
             raise
 
     async def workspace(self, note: str = "", *, key: str = "") -> Workspace:
-        """A new one over the branch as it is now."""
+        """Opens a new workspace over the branch as it is now."""
         from lochan.versioning.workspaces.write import open_workspace
 
         actor = self._session.acting(key, "open workspace", self.repository_name, self.name, note)
@@ -423,7 +424,7 @@ class Branch(WritableRef):
             return Workspace(self._session, self.repository_name, found.ref, opened=info_of(repository, found))
 
 
-def _with(options: CommitOptions, message: str) -> CommitOptions:
+def _with_message(options: CommitOptions, message: str) -> CommitOptions:
     return msgspec.structs.replace(options, message=message) if message else options
 
 

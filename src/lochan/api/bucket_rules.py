@@ -24,13 +24,13 @@ class AffectedRef(Result, frozen=True, kw_only=True):
     objects: int
     bytes: int
     due: int  # objects that are old enough for the rule now
-    without_path: int  # objects that the rule or policy does not match, since their files do not carry the path
-    outside: int  # objects whose bytes are outside the lake: not matched either
+    without_path: int  # objects that the rule or policy does not match, because their files do not carry the path
+    outside: int  # objects whose bytes are outside the lake; the rule or policy does not match them either
 
 
 class BucketRules(Result, frozen=True, kw_only=True):
-    document: dict[str, Any]  # as the store takes it
-    xml: str  # the same, of lifecycle rules
+    document: dict[str, Any]  # in the form that the store takes
+    xml: str  # lifecycle rules in XML
     affected: tuple[AffectedRef, ...]
     warnings: tuple[str, ...]
 
@@ -45,9 +45,9 @@ async def lifecycle(
     rules = lifecycle_rules(place, prefix, action)
     affected = [each async for each in _affected_refs(repository, place, prefix, action.expire_days)]
     if not settings.tag_paths:
-        raise _setting("blockstore.tag_paths: true", "lifecycle rules match by tags", affected)
-    warnings = [_pending(each, prefix) for each in affected if each.objects and action.expire_days is not None]
-    warnings += _not_matched(affected)
+        raise _missing_setting("blockstore.tag_paths: true", "lifecycle rules match by tags", affected)
+    warnings = [_expiry_warning(each, prefix) for each in affected if each.objects and action.expire_days is not None]
+    warnings += _unmatched_warnings(affected)
     if action.expire_days is not None:
         warnings.append(
             f"after {action.expire_days} days every commit that names an object under {prefix} says that it is gone, "
@@ -77,8 +77,8 @@ async def policy(
     document = access_policy(place, prefixes, allow, principal)
     affected = [each for prefix in prefixes async for each in _affected_refs(repository, place, prefix, None)]
     if settings.address_style != "path":
-        raise _setting("blockstore.address_style: path", "policies match by addresses", affected)
-    warnings = _not_matched(affected)
+        raise _missing_setting("blockstore.address_style: path", "policies match by addresses", affected)
+    warnings = _unmatched_warnings(affected)
     warnings.append("names, sizes and metadata of all objects of the repository can be read: they are in its trees")
     if allow == "write":
         warnings.append(
@@ -94,13 +94,13 @@ async def _affected_refs(
 
     refs, _ = await repository.refs()
     now = repository.clock.wall()
-    known: dict[str, LiveBodies] = {}
+    bodies_by_tree: dict[str, LiveBodies] = {}
     heads = [("branch", each.name, each.head) for each in refs.branches()]
     for kind, name, commit in [*heads, *(("tag", name, commit) for name, commit in refs.tags())]:
         found = refs.commit(commit)
-        if found.tree not in known:
-            known[found.tree] = await live_bodies(await repository.tree(found), place, prefix, now, days)
-        numbers = known[found.tree]
+        if found.tree not in bodies_by_tree:
+            bodies_by_tree[found.tree] = await live_bodies(await repository.tree(found), place, prefix, now, days)
+        numbers = bodies_by_tree[found.tree]
         yield AffectedRef(
             kind=kind,
             name=name,
@@ -112,12 +112,12 @@ async def _affected_refs(
         )
 
 
-def _pending(ref: AffectedRef, prefix: str) -> str:
+def _expiry_warning(ref: AffectedRef, prefix: str) -> str:
     due = f", {ref.due:,} of them as soon as the rule is set" if ref.due else ""
     return f"{ref.kind} {ref.name} has {ref.objects:,} objects under {prefix} that would become unreadable{due}"
 
 
-def _not_matched(affected: list[AffectedRef]) -> list[str]:
+def _unmatched_warnings(affected: list[AffectedRef]) -> list[str]:
     """Returns warnings about objects that are not matched. The refs of a repository share most objects, so the largest
     number of any ref is shown."""
     without, outside = (
@@ -135,7 +135,7 @@ def _not_matched(affected: list[AffectedRef]) -> list[str]:
     return found
 
 
-def _setting(setting: str, why: str, affected: list[AffectedRef]) -> Refused:
+def _missing_setting(setting: str, why: str, affected: list[AffectedRef]) -> Refused:
     most = max((each.objects for each in affected), default=0)
     already = f"; {most:,} objects are stored without it already, and stay so" if most else ""
     return Refused(f"{why}, and this lake is not written with {setting}{already}", hint=f"set {setting} first")

@@ -40,7 +40,7 @@ Progress = Callable[[int], AbstractContextManager[Advance]]  # from the total of
 
 
 class CheckoutChange(Result, frozen=True, kw_only=True):
-    path: str  # in the folder
+    path: str  # the path in the folder
     kind: str  # added, removed, changed
     size: int
 
@@ -50,22 +50,23 @@ class CheckoutStatus(Result, frozen=True, kw_only=True):
     repository: str
     ref: str
     prefix: str
-    commit: str  # that the files are of
-    behind: bool  # the ref names another commit by now
-    interrupted: bool  # a pull has not come to its end
+    commit: str  # the commit of the files
+    behind: bool  # whether the ref names another commit by now
+    interrupted: bool  # whether a pull has not come to its end
     changes: tuple[CheckoutChange, ...]
 
 
 class PullResult(Result, frozen=True, kw_only=True):
     folder: str
     commit: str
-    written: int  # files
+    written: int  # the number of files
     removed: int
     bytes: int
 
 
 class Checkout:
-    """`Lake.checkout` gives it. The folder is the one named, or the nearest above it that is a checkout."""
+    """A checkout, as `Lake.checkout` returns it. The folder is the one named, or the nearest above it that is a
+    checkout."""
 
     def __init__(self, lake: Lake, place: str | os.PathLike[str]) -> None:
         self._lake = lake
@@ -80,8 +81,9 @@ class Checkout:
         return self._lake._session
 
     async def status(self, *, report: Report = ignore_report) -> CheckoutStatus:
-        """What was changed in the folder since it was checked out, pulled or committed. `report` gets what is left out:
-        links, and names that are not text. Raises NotFound, Invalid for an ignore file without meaning."""
+        """Returns what was changed in the folder since it was checked out, pulled or committed. `report` is called with
+        what is left out: links, and names that are not text. Raises NotFound, Invalid for an ignore file that cannot be
+        understood."""
         folder = self._folder()
         state = self._load(folder)
         found = _changes(folder, state, report)
@@ -98,8 +100,8 @@ class Checkout:
         )
 
     async def pull(self, *, progress: Progress | None = None, report: Report = ignore_report) -> PullResult:
-        """Makes the files those of the commit that the ref names now. What was changed here and not there stays. Goes
-        on where it was interrupted. Raises PathsInTheWay with the paths that were changed on both sides, and then
+        """Makes the files those of the commit that the ref names now. What was changed here and not there stays. A pull
+        that was interrupted is continued. Raises PathsInTheWay with the paths that were changed on both sides, and then
         nothing is changed; Refused for paths that cannot be files."""
         folder = self._folder()
         with states.alone(folder) as parts:
@@ -107,14 +109,14 @@ class Checkout:
             commit = (await self._ref(state).resolve()).id
             if commit == state.commit and not state.target:
                 return PullResult(folder=str(folder), commit=commit, written=0, removed=0, bytes=0)
-            return await self._become(folder, state, commit, parts, progress or _silent, report)
+            return await self._become(folder, state, commit, parts, progress or _no_progress, report)
 
     async def commit(
         self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, report: Report = ignore_report
     ) -> Commit:
-        """One commit of everything that was changed in the folder, onto its branch. Raises NothingToDo, PathsInTheWay
-        with the paths that the branch has changed too, Conflict for a file that is written meanwhile, Refused for a tag
-        or a commit, Protected, Invalid without a message."""
+        """Commits everything that was changed in the folder to its branch, as one commit. Raises NothingToDo,
+        PathsInTheWay with the paths that the branch has changed too, Conflict for a file that is written meanwhile,
+        Refused for a tag or a commit, Protected, Invalid without a message."""
         options = replace(options, message=message) if message else options
         if not options.message:
             raise Invalid("the commit has no message", hint="give one with -m")
@@ -130,7 +132,7 @@ class Checkout:
             if not changes:
                 raise NothingToDo(f"nothing was changed in {folder}")
             _check_files(folder, changes)
-            made, stored = await self._committed(folder, state, changes, options)
+            made, stored = await self._commit_changes(folder, state, changes, options)
             gone = {each.path for each in changes if each.path not in stored}
             state.files = {path: each for path, each in (state.files | stored).items() if path not in gone}
             if made.parents[:1] == (state.commit,):
@@ -152,7 +154,7 @@ class Checkout:
             plan = plan_pull(folder, state.files, _changes(folder, state, report), remote)
             check_folders(folder, sorted({each.path.rpartition("/")[0] for each in plan.write}))
             if plan.conflicts:
-                raise _in_the_way(
+                raise _conflict_error(
                     plan.conflicts, "nothing was pulled; move your files away, pull, and put back what is to stay"
                 )
             total = sum(each.size for each in plan.write)
@@ -171,7 +173,7 @@ class Checkout:
         )
 
     # --- commit ------------------------------------------------------------------------------------------------------
-    async def _committed(
+    async def _commit_changes(
         self, folder: Path, state: CheckoutState, changes: list[FileChange], options: CommitOptions
     ) -> tuple[Commit, dict[str, FileState]]:
         """Commits all changes, or none, through a workspace. Returns the commit, and the files that were stored."""
@@ -194,7 +196,7 @@ class Checkout:
             await self._check_theirs(state, branch, changes)
             return await workspace.commit(options=options), stored
         except BaseException:
-            with suppress(LochanError):  # what went wrong first is what counts
+            with suppress(LochanError):  # the first error is the one that counts
                 await workspace.drop(key=new_key())
             raise
 
@@ -215,7 +217,7 @@ class Checkout:
             if (now is None) != (theirs is None) or (now and theirs and now.md5 != theirs.checksum):
                 both.append(mine.path)
         if both:
-            raise _in_the_way(
+            raise _conflict_error(
                 both, "nothing was committed; move your files away, `lochan pull`, and put back what is to stay"
             )
 
@@ -276,19 +278,19 @@ async def check_out(
         prefix=prefix,
         cache=cache,
     )
-    _cache_of(new)  # refused before anything is written
+    _cache_of(new)  # raises Refused before anything is written
     commit = (await lake.repository(new.repository).ref(new.ref).resolve()).id
     _check_free(folder, new)
-    _make(folder)
+    _make_folder(folder)
     made = Checkout(lake, folder)
     with states.alone(folder) as parts:
         if states.find(folder) != folder:
             new.target = commit
             states.save(folder, new)
-        return await made._become(folder, states.load(folder), commit, parts, progress or _silent, report)
+        return await made._become(folder, states.load(folder), commit, parts, progress or _no_progress, report)
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     from lochan.store.disk import make_private_folder
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -296,7 +298,7 @@ def _make(folder: Path) -> None:
 
 
 def _check_free(folder: Path, new: CheckoutState) -> None:
-    """Raises AlreadyExists for a folder in which something else is."""
+    """Raises AlreadyExists for a folder that holds something else."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -311,19 +313,19 @@ def _check_free(folder: Path, new: CheckoutState) -> None:
             new.cache,
         )
         if same and there.target and not there.commit:
-            return  # it was interrupted
+            return  # the checkout was interrupted
         raise AlreadyExists(f"{folder} is a checkout of {there.repository}@{there.ref}", hint="`lochan pull` there")
     if any(each.name != states.FOLDER for each in folder.iterdir()) or _is_lake(folder / states.FOLDER):
         raise AlreadyExists(f"{folder} is not empty", hint="choose a new folder")
 
 
 def _is_lake(place: Path) -> bool:
-    """Whether more is in it than a checkout that was killed at once leaves."""
+    """Returns whether the folder holds more than a checkout that was killed at once leaves."""
     return place.is_dir() and any(each.name not in ("lock", "parts", "checkout.new") for each in place.iterdir())
 
 
 async def _name_of(lake: Lake, ref: Ref) -> tuple[str, bool]:
-    """The full name of a ref, and whether it is a branch."""
+    """Returns the full name of a ref, and whether it is a branch."""
     repository = lake.repository(ref.repository_name)
     name = ref.name or (await repository.show()).default_branch
     try:
@@ -334,7 +336,7 @@ async def _name_of(lake: Lake, ref: Ref) -> tuple[str, bool]:
 
 
 def _cache_of(state: CheckoutState) -> ContentCache | None:
-    """Raises Refused for root."""
+    """Returns the cache of a checkout, or None if it has none. Raises Refused for root."""
     if not state.cache:
         return None
     from lochan.checkout.cache import ContentCache, check_links
@@ -355,28 +357,28 @@ async def _put(workspace: Workspace, folder: Path, change: FileChange, path: str
     file = folder / change.path
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:  # gone, or a link by now
-        raise _written_meanwhile(file) from None
+    except OSError:  # the file is gone, or a link by now
+        raise _changed_error(file) from None
     with os.fdopen(opened, "rb") as stream:
         before = os.fstat(opened)
         kind = guess_type(path)[0] or "application/octet-stream"
         made = await workspace.put(path, stream, content_type=kind, key=key)
     assert change.now is not None, "it is a file"
     if (made.size, made.checksum) != (change.now.size, change.now.md5):
-        raise _written_meanwhile(file)
+        raise _changed_error(file)
     return FileState(made.size, made.checksum, before.st_mtime_ns)
 
 
-def _written_meanwhile(file: Path) -> Conflict:
+def _changed_error(file: Path) -> Conflict:
     why = f"{file} was changed while it was committed, so nothing was committed"
     return Conflict(why, hint="commit again when the program that writes it has ended")
 
 
-def _in_the_way(paths: list[str], hint: str) -> PathsInTheWay:
+def _conflict_error(paths: list[str], hint: str) -> PathsInTheWay:
     more = f" and {len(paths) - _SHOWN_MAX} more" if len(paths) > _SHOWN_MAX else ""
     names = ", ".join(map(repr, paths[:_SHOWN_MAX]))
     return PathsInTheWay(f"changed here and on the branch: {names}{more}", hint=hint, paths=paths)
 
 
-def _silent(_: int) -> AbstractContextManager[Advance]:
+def _no_progress(_: int) -> AbstractContextManager[Advance]:
     return nullcontext(lambda _: None)

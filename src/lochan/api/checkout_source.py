@@ -23,7 +23,7 @@ class _CommitRef(Protocol):
 
 
 class RefFiles:
-    """Through the verbs of any ref that names one commit."""
+    """Reads the files through the verbs of any ref that names one commit."""
 
     def __init__(self, ref: _CommitRef, prefix: str) -> None:
         self._ref = ref

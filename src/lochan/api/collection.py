@@ -52,22 +52,22 @@ class KindOfFiles(Result, frozen=True, kw_only=True):
 
 class DeadReason(Result, frozen=True, kw_only=True):
     why: str  # expired, uncommitted, workspace, metadata
-    means: str  # in words
+    means: str  # the reason in words
     files: int
     bytes: int
 
 
 class DeadPrefix(Result, frozen=True, kw_only=True):
-    prefix: str | None  # the first folders of logical paths; None: the paths are not known
+    prefix: str | None  # the first folders of logical paths; None if the paths are unknown
     files: int
     bytes: int
 
 
 class PlanResult(Result, frozen=True, kw_only=True):
-    plan: int  # its number in the journal; 0: it was only tried
-    files: int  # that nothing names
+    plan: int  # its number in the journal; 0 for a preview
+    files: int  # files that nothing names
     bytes: int
-    all_files: int  # that the repository has
+    all_files: int  # all files of the repository
     all_bytes: int
     kinds: tuple[KindOfFiles, ...]
     reasons: tuple[DeadReason, ...] = ()  # the largest first
@@ -81,34 +81,34 @@ class SweepResult(Result, frozen=True, kw_only=True):
 
 
 class CollectionStatus(Result, frozen=True, kw_only=True):
-    plan: int  # the newest one; 0: there was none
-    running: int  # the one that is neither swept nor abandoned; 0: there is none
+    plan: int  # the newest one; 0 if there was none
+    running: int  # the one that is neither swept nor abandoned; 0 if there is none
     swept: SweepResult | None  # what the newest plan's sweep deleted
-    longest_days: float  # from a deletion to the bytes being gone, if `run` is called regularly
-    plan_appends: int = 2  # records by which a plan lands, however many others write: it never tries again
+    longest_days: float  # the time from a deletion to the bytes being gone, if `run` is called regularly
+    plan_appends: int = 2  # records by which a plan lands, however many others write, because it never tries again
 
 
 class HeldJobInfo(Result, frozen=True, kw_only=True):
-    """A job that holds the files that it writes open."""
+    """A job that keeps the files that it writes from being collected."""
 
     id: str
-    kind: str  # load, compact, write …; empty: the lake's list of jobs does not know it
+    kind: str  # load, compact, write …; empty if the lake's list of jobs does not have it
     about: str
-    state: str  # running, done, failed, cancelled; empty: as above
+    state: str  # running, done, failed, cancelled; empty as above
     held_hours: float
     silent_hours: float  # since its last sign of life
-    dead: bool  # upkeep abandons it
+    dead: bool  # whether upkeep abandons it
 
 
 class CollectionRun(Result, frozen=True, kw_only=True):
     """The work of one run. A field is None if that part was not due."""
 
     swept: SweepResult | None
-    dropped: tuple[RuleDrop, ...] | None  # what the rules drop of what is live
+    dropped: tuple[RuleDrop, ...] | None  # live rows and objects that the rules drop
     expired: ExpireResult | None
     planned: PlanResult | None
-    waits: str  # why something was not done; empty: there is no reason
-    jobs: int = 0  # dead ones that were abandoned
+    waits: str  # why something was not done; empty if there is no reason
+    jobs: int = 0  # the number of dead jobs that were abandoned
 
 
 class CollectionJob(TypedDict):
@@ -125,17 +125,17 @@ class GarbageCollection:
         return f"<GarbageCollection {self.name}>"
 
     async def rules(self) -> RetentionInfo:
-        """How long what is kept."""
+        """Returns the rules for how long each kind of data is kept."""
         async with self._session.opened(self.name) as repository:
             return await shown_rules_in_force(self._session, repository)
 
     async def set_rules(
         self, rules: RetentionInfo | Sequence[KeepRule] | None, undo_days: float = 30, *, key: str = ""
     ) -> RetentionInfo:
-        """Replaces all rules; a sequence is those of branches alone. None: the repository has no rules of its own any
-        more, and follows the lake's. Nothing expires before `expire` or `run` is called. Raises Invalid for rules that
-        contradict each other or are never used, and NotFound for a branch that is not there, or if the lake has no
-        default rules."""
+        """Replaces all rules; a sequence replaces those of branches alone. With None, the repository has no rules of
+        its own any more, and follows the lake's. Nothing expires before `expire` or `run` is called. Raises Invalid for
+        rules that contradict each other or are never used, and NotFound for a branch that does not exist, or if the
+        lake has no default rules."""
         from lochan.versioning.collection.retention import set_retention
         from lochan.versioning.collection.take_default_rules import replace_own_rules
 
@@ -153,8 +153,8 @@ class GarbageCollection:
     async def check_rules(
         self, rules: RetentionInfo | Sequence[KeepRule] | None = None, undo_days: float = 30
     ) -> RetentionCheck:
-        """What these rules, or those that are set, would let expire and drop now, and which rule decides. Changes
-        nothing. Raises as `set_rules` does."""
+        """Returns what these rules, or those that are set, would let expire and drop now, and which rule decides.
+        Changes nothing. Raises as `set_rules` does."""
         from lochan.versioning.collection.retention import find_expirable
 
         async with self._session.opened(self.name) as repository:
@@ -168,8 +168,8 @@ class GarbageCollection:
             return RetentionCheck(**fields, drops=drops, source=source, warnings=warnings_of(event))
 
     async def expire(self) -> ExpireResult:
-        """Lets expire what the rules no longer keep: from then on nobody can read it, and a later plan lists its
-        files. Uploads, workspaces and stashes that are too old are given up, and so are tokens that have expired."""
+        """Lets expire what the rules no longer keep: from then on nobody can read it, and a later plan lists its files.
+        Uploads, workspaces and stashes that are too old are given up, and so are tokens that have expired."""
         from lochan.versioning.collection.retention import expire
 
         async with self._session.opened(self.name) as repository:
@@ -177,7 +177,7 @@ class GarbageCollection:
             return shown_expired(await expire(repository, actor=self._session.actor))
 
     async def drop(self) -> tuple[RuleDrop, ...]:
-        """Drops what is live on branches, and that a rule says is too long unwritten or unread: one commit for each
+        """Drops live data of branches that was not written or read for longer than a rule allows: one commit for each
         branch, which names the rules."""
         async with self._session.opened(self.name) as repository:
             return await drop(self._session, repository)
@@ -189,14 +189,14 @@ class GarbageCollection:
         *,
         progress: Listener | None = None,
     ) -> PlanResult:
-        """What nothing names and was written longer ago than the grace. Needs no plan before it, and changes
-        nothing. `progress` gets how far it is."""
+        """Returns what nothing names and was written longer ago than the grace. It needs no plan before it, and changes
+        nothing. `progress` is called with its progress."""
         from lochan.jobs.collection.run import preview
 
         async with self._session.opened(self.name) as repository:
             rules = await rules_in_force(self._session, repository)
             lake, place, limits = self._lake(grace_hours)
-            age_s = max(limits.grace_s, rules.block_days * 86_400)  # the lake's rules may not be taken yet
+            age_s = max(limits.grace_s, rules.block_days * 86_400)  # the lake's rules may not have been taken over yet
             limits = limits._replace(grace_s=age_s)
             return _plan_result(await preview(repository, lake, place, limits, **self._job(engine, progress)))
 
@@ -207,9 +207,9 @@ class GarbageCollection:
         *,
         progress: Listener | None = None,
     ) -> PlanResult:
-        """Lists what nothing names and was written before the last plan. From now on nothing can name it again, for
-        ever. Raises Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if
-        something that is alive cannot be read: then nothing is listed."""
+        """Lists what nothing names and was written before the last plan. From now on nothing can name it again. Raises
+        Refused if the last plan is younger than the grace, or is neither swept nor abandoned; Corrupt if something that
+        is alive cannot be read, and then nothing is listed."""
         from lochan.jobs.collection.run import plan
         from lochan.versioning.collection.alias_maker import drop_aliases
 
@@ -227,9 +227,9 @@ class GarbageCollection:
         confirmed: bool = False,
         progress: Listener | None = None,
     ) -> SweepResult:
-        """Deletes what the plan lists. A sweep that was interrupted can be done again. Raises Refused if there is no
-        plan, it is younger than the grace, or more than half of the bytes would go and that is not `confirmed`; Corrupt
-        if the list is damaged, or names something that is alive: then nothing is deleted."""
+        """Deletes what the plan lists. A sweep that was interrupted can be repeated. Raises Refused if there is no
+        plan, if it is younger than the grace, or if more than half of the bytes would go and that is not `confirmed`;
+        Corrupt if the list is damaged, or names something that is alive, and then nothing is deleted."""
         from lochan.jobs.collection.run import sweep
 
         async with self._session.opened(self.name) as repository:
@@ -237,7 +237,7 @@ class GarbageCollection:
         return SweepResult(plan=made.plan, files=made.files, bytes=made.bytes)
 
     async def abandon(self) -> int:
-        """Gives up the plan that is under way: a later one lists its files once more. Returns its number. Raises
+        """Gives up the plan that is under way; a later one lists its files once more. Returns its number. Raises
         Refused if there is none."""
         from lochan.versioning.collection.plan import abandon
 
@@ -245,15 +245,15 @@ class GarbageCollection:
             return await abandon(repository, actor=self._session.actor)
 
     async def held_jobs(self) -> list[HeldJobInfo]:
-        """Jobs that hold the files that they write open: loads, writes and compactions that run on Spark, or that have
-        seen a plan come."""
+        """Returns the jobs that keep the files that they write from being collected: loads, writes and compactions that
+        run on Spark, or that have met a plan."""
         from lochan.versioning.collection.dead_jobs import held_jobs
 
         async with self._session.opened(self.name) as repository:
             return [_held_job(each) for each in await held_jobs(repository)]
 
     async def abandon_jobs(self, jobs: Sequence[str] = ()) -> list[HeldJobInfo]:
-        """Gives up jobs whose process is gone, or these, whatever they do: a later plan lists their files. One that
+        """Gives up jobs whose process is gone, or these, whatever they do; a later plan lists their files. A job that
         comes back is refused. Raises NotFound."""
         from lochan.versioning.collection.dead_jobs import abandon_jobs
 
@@ -261,7 +261,7 @@ class GarbageCollection:
             return [_held_job(each) for each in await abandon_jobs(repository, jobs, actor=self._session.actor)]
 
     async def status(self, grace_hours: float = GRACE_HOURS, every_hours: float = 24.0) -> CollectionStatus:
-        """Where the collection stands. `every_hours` says how often `run` is called."""
+        """Returns where the collection stands. `every_hours` is how often `run` is called."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             found = refs.collection
@@ -281,8 +281,8 @@ class GarbageCollection:
         drops: bool | None = True,
         progress: Listener | None = None,
     ) -> CollectionRun:
-        """Does what is due: sweeps the plan that is old enough, drops what the rules drop of what is live, lets expire
-        what they no longer keep, abandons dead jobs, and plans again. `drops` None: nothing that is live goes, and no
+        """Does what is due: sweeps the plan that is old enough, drops live data that the rules drop, lets expire what
+        they no longer keep, abandons dead jobs, and plans again. If `drops` is None, nothing that is live goes, and no
         right to delete objects is needed. Raises Corrupt as `plan` and `sweep` do."""
         swept = dropped = expired = planned = None
         waits, jobs = "", 0
@@ -355,12 +355,12 @@ def _plan_result(made: CollectionPlan) -> PlanResult:
     )
 
 
-_WITH_PATHS = ("data", "workspace")  # metadata have no logical path
+_WITH_PATHS = ("data", "workspace")  # metadata has no logical path
 Name = TypeVar("Name", str, str | None)
 
 
 def _sum_by_name(totals: Iterable[tuple[Name, int, int]]) -> list[tuple[Name, int, int]]:
-    """Files and bytes by name, the largest first."""
+    """Sums files and bytes by name, the largest first."""
     found: dict[Name, tuple[int, int]] = {}
     for name, files, size in totals:
         before = found.get(name, (0, 0))

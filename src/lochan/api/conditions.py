@@ -11,7 +11,7 @@ from lochan.errors import PreconditionFailed
 if TYPE_CHECKING:
     from lochan.versioning.objects import Check
 
-ANYTHING = "*"  # among ETags: whichever it is
+ANYTHING = "*"  # among ETags: matches any object
 _SECOND = 1_000_000
 
 
@@ -48,12 +48,12 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     none_match: tuple[str, ...] | None = None  # ETags; it must have none of them. `*`: there must be no object
     unmodified_since: int | None = None
     modified_since: int | None = None
-    modified: int | None = None  # the very second
+    modified: int | None = None  # the exact second
     size: int | None = None
 
     def check(self, path: str, there: CheckedObject | None, *, of_source: bool = False) -> None:
-        """Raises ConditionFailed."""
-        failed = self._failed_of_none() if there is None else self._failed(there)
+        """Raises ConditionFailed if the object does not meet the conditions."""
+        failed = self._find_failure_without_object() if there is None else self._find_failure(there)
         if failed:
             etag = None if there is None else there.etag
             raise ConditionFailed(_message(path, failed, etag), failed, etag, of_source=of_source)
@@ -64,19 +64,19 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return None
         return lambda there: self.check(path, there, of_source=of_source)
 
-    def _failed_of_none(self) -> str:
+    def _find_failure_without_object(self) -> str:
         needed = {"match": self.match, "modified": self.modified, "size": self.size}
         return next((name for name, value in needed.items() if value is not None), "")
 
-    def _failed(self, there: CheckedObject) -> str:
+    def _find_failure(self, there: CheckedObject) -> str:
         second = there.mtime // _SECOND
         if self.match is not None:
-            if not _listed(self.match, there.etag):
+            if not _has_etag(self.match, there.etag):
                 return "match"
         elif self.unmodified_since is not None and second > self.unmodified_since:
             return "unmodified_since"
         if self.none_match is not None:
-            if _listed(self.none_match, there.etag):
+            if _has_etag(self.none_match, there.etag):
                 return "none_match"
         elif self.modified_since is not None and second <= self.modified_since:
             return "modified_since"
@@ -88,7 +88,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 NO_CONDITIONS = Conditions()
 
 
-def _listed(etags: tuple[str, ...], etag: str) -> bool:
+def _has_etag(etags: tuple[str, ...], etag: str) -> bool:
     return ANYTHING in etags or etag in etags
 
 

@@ -31,7 +31,7 @@ async def shown_default_rules(session: Session) -> RetentionInfo:
 
 
 async def set_default_rules(session: Session, info: RetentionInfo, *, actor: Actor) -> RetentionInfo:
-    """Raises Invalid for rules that contradict each other or are never used."""
+    """Replaces the lake's default rules. Raises Invalid for rules that contradict each other or are never used."""
     from lochan.formats.collection_events import DefaultRetentionSet
     from lochan.journal.group import AppendRequest
     from lochan.versioning.catalog import own_key, request_fingerprint
@@ -65,7 +65,8 @@ async def shown_rules_in_force(session: Session, repository: OpenRepository) -> 
 
 
 async def take_rules(session: Session, repository: OpenRepository) -> RetentionSet:
-    """The same, and from now on they are in the repository's own journal. Comes before everything that goes by them."""
+    """Returns the same rules, and records them in the repository's own journal. REQUIRES: it is called before
+    everything that follows the rules."""
     from lochan.versioning.collection.take_default_rules import take_default_rules
 
     default = await default_rules(session)

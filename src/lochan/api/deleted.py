@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class DeletedInfo(Result, frozen=True, kw_only=True):
-    name: str  # empty: it never had one
+    name: str  # empty if it never had one
     id: str
     kind: str  # files, pool
     deleted: datetime
     deleted_by: str
-    until: datetime | None  # it can be restored until then; None: it has expired, or never had a name
+    until: datetime | None  # it can be restored until then; None if it has expired, or never had a name
 
 
 class DeletedPlan(Result, frozen=True, kw_only=True):
     name: str
     id: str
-    expired: bool  # it can no longer be restored
+    expired: bool  # whether it can no longer be restored
     until: datetime | None
     files: int
     bytes: int
@@ -48,10 +48,10 @@ class ErasedResult(Result, frozen=True, kw_only=True):
 
 class DeletedRun(Result, frozen=True, kw_only=True):
     found: tuple[str, ...]  # ids of repositories that the lake did not know
-    planned: tuple[DeletedPlan, ...]  # can no longer be restored
+    planned: tuple[DeletedPlan, ...]  # repositories that can no longer be restored
     erased: tuple[ErasedResult, ...]
     records: int  # old records of jobs that were deleted
-    temporary: int  # files that killed processes left on a local disk, or stalled ones in erased repositories, deleted
+    temporary: int  # deleted files: those of killed processes on a local disk, and late ones in erased repositories
     waits: tuple[str, ...]  # why something was not done
 
 
@@ -63,8 +63,8 @@ class DeletedCollection:
         return "<DeletedCollection>"
 
     async def status(self, names: Sequence[str] = ()) -> list[DeletedPlan]:
-        """What deleted repositories have on the store, and how long each can be restored. `names` may be ids. Changes
-        nothing. Raises NotFound."""
+        """Returns what deleted repositories have on the store, and how long each can be restored. `names` may be ids.
+        Changes nothing. Raises NotFound."""
         from lochan.versioning.collection.deleted import ages, files_of
 
         lake = self._session.lake
@@ -72,7 +72,7 @@ class DeletedCollection:
         return [_deleted_plan(age, await files_of(lake, age.about)) for age in found]
 
     async def plan(self, names: Sequence[str] = ()) -> list[DeletedPlan]:
-        """Lists the files of those that were deleted longer ago than their window. From then on they cannot be
+        """Lists the files of repositories that were deleted longer ago than their window. From then on they cannot be
         restored. Raises NotFound; Refused if one that is named can still be restored."""
         from lochan.versioning.collection.deleted import ages, expire_deleted
 
@@ -86,9 +86,9 @@ class DeletedCollection:
     async def sweep(
         self, names: Sequence[str] = (), grace_hours: float = GRACE_HOURS, *, confirmed: bool = False
     ) -> list[ErasedResult]:
-        """Deletes the files of those that `plan` has listed; their journals stay. Can be done again. Raises NotFound;
-        Refused if it is not `confirmed`, or the list is younger than the grace; Corrupt if another repository names one
-        of the files: then nothing is deleted."""
+        """Deletes the files of repositories that `plan` has listed; their journals stay. It can be repeated. Raises
+        NotFound; Refused if it is not `confirmed`, or the list is younger than the grace; Corrupt if another repository
+        names one of the files, and then nothing is deleted."""
         from lochan.versioning.collection.deleted import ages, erase_deleted
         from lochan.versioning.collection.plan import CollectionLimits
 
@@ -135,11 +135,11 @@ def deleted_info(age: DeletedAge) -> DeletedInfo:
         kind=about.repository.kind,
         deleted=moment(about.deleted),
         deleted_by=about.deleted_by,
-        until=_until(age),
+        until=_restorable_until(age),
     )
 
 
-def _until(age: DeletedAge) -> datetime | None:
+def _restorable_until(age: DeletedAge) -> datetime | None:
     can_be_restored = age.about.repository.name and not age.about.list
     return moment(round(age.until * 1e6)) if can_be_restored else None
 
@@ -160,7 +160,7 @@ def _deleted_plan(age: DeletedAge, dead: DeadFiles, *, listed: bool = False) -> 
         name=age.about.repository.name,
         id=age.about.id,
         expired=expired,
-        until=None if expired else _until(age),
+        until=None if expired else _restorable_until(age),
         files=dead.head.files,
         bytes=dead.head.bytes,
         kinds=tuple(

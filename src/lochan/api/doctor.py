@@ -37,23 +37,23 @@ class DoctorCheck(msgspec.Struct, frozen=True):
     status: str  # ok, warn, fail
     found: str
     advice: str = ""
-    kind: str = ""  # of the error, if it failed
+    kind: str = ""  # the kind of the error, if it failed
 
 
 class DoctorTarget(NamedTuple):
-    version: str  # of Lochan
-    env: Mapping[str, str]  # which names the Java that Spark starts
-    needed: frozenset[str]  # what the configuration cannot do without, of java, pyspark and the optional libraries
+    version: str  # the version of Lochan
+    env: Mapping[str, str]  # names the Java that Spark starts
+    needed: frozenset[str]  # what the configuration requires of java, pyspark and the optional libraries
     cache: Path
-    folder: Path | None  # of the lake, if it is on a disk of this machine
+    folder: Path | None  # the lake's folder, if it is on a disk of this machine
     open_store: Callable[[], AbstractAsyncContextManager[Store]]
     open_lake: Callable[[], AbstractAsyncContextManager[Lake]]
     no_lake: NotFound  # what opening the lake raises if there is none
 
 
 async def examine(target: DoctorTarget, *, spark: bool) -> list[DoctorCheck]:
-    """Returns the checks in order; one that fails does not stop the rest. With `spark`, Spark is started too and runs a
-    small job."""
+    """Returns the checks in order. A check that fails does not stop the rest. With `spark`, Spark is started too and
+    runs a small job."""
     from lochan.clock import SystemClock
 
     needed = target.needed | ({"java", "pyspark"} if spark else set())
@@ -81,7 +81,7 @@ _JAVA_SECONDS_MAX = 20
 
 class _Library(NamedTuple):
     name: str
-    purpose: str  # empty: nothing works without it
+    purpose: str  # empty if nothing works without it
     install: str
 
 
@@ -102,15 +102,15 @@ _SPARK_FROM, _SPARK_BELOW = (4, 1), (4, 4)
 
 def check_versions(env: Mapping[str, str], *, needed: frozenset[str] = frozenset()) -> Iterator[DoctorCheck]:
     """Checks versions. `needed` are those of java, pyspark and the optional libraries that this run or this
-    configuration cannot do without."""
+    configuration requires."""
     yield DoctorCheck("python", OK, platform.python_version())
     for library in _LIBRARIES:
-        yield _library(library, needed=not library.purpose or library.name in needed)
-    yield _spark(needed="pyspark" in needed)
+        yield _check_library(library, needed=not library.purpose or library.name in needed)
+    yield _check_spark(needed="pyspark" in needed)
     yield check_java(env, needed="java" in needed)
 
 
-def _library(library: _Library, *, needed: bool) -> DoctorCheck:
+def _check_library(library: _Library, *, needed: bool) -> DoctorCheck:
     found = _installed_version(library.name)
     if found is not None:
         return DoctorCheck(library.name, OK, found)
@@ -118,7 +118,7 @@ def _library(library: _Library, *, needed: bool) -> DoctorCheck:
     return _trouble(library.name, missing, f"pip install '{library.install}'", needed=needed)
 
 
-def _spark(*, needed: bool) -> DoctorCheck:
+def _check_spark(*, needed: bool) -> DoctorCheck:
     found, install = _installed_version("pyspark"), "pip install 'lochan[spark]'"
     if found is None:
         return _trouble("spark", "pyspark is not installed; needed for large work", install, needed=needed)
@@ -129,7 +129,7 @@ def _spark(*, needed: bool) -> DoctorCheck:
 
 
 def check_java(env: Mapping[str, str], *, needed: bool) -> DoctorCheck:
-    """Checks the Java that Spark starts: that of JAVA_HOME, or else the first on the path."""
+    """Checks the Java that Spark starts: the one of JAVA_HOME, or else the first on the path."""
     program = str(Path(env["JAVA_HOME"]) / "bin" / "java") if env.get("JAVA_HOME") else "java"
     good, found = _java_version(program, env)
     if good:
@@ -167,7 +167,7 @@ _FAIL_BELOW = 50_000_000
 
 
 def check_disk(name: str, folder: Path) -> DoctorCheck:
-    """A folder that does not exist yet is judged by its nearest ancestor."""
+    """Checks the free space of a disk. A folder that does not exist yet is judged by its nearest ancestor."""
     try:
         free = shutil.disk_usage(nearest_existing(folder)).free
     except OSError as error:
@@ -238,7 +238,7 @@ def check_spark_job(clock: Clock) -> DoctorCheck:
     with stderr_kept() as printed:
         try:
             answer = _spark_sum()
-        except Exception as error:  # whatever a JVM may come up with; the check reports it
+        except Exception as error:  # a JVM can fail in any way; the check reports it
             return _trouble("spark job", why(error, printed), "check Java and pyspark above", needed=True)
     if answer != 499_500:
         return _trouble("spark job", f"the sum of 0 to 999 came out as {answer}", "reinstall pyspark", needed=True)

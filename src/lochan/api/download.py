@@ -1,4 +1,5 @@
-"""Objects on their way to a folder: first all are checked by name, then eight at a time are written, whole or not."""
+"""Downloads objects to a folder. First all are checked by name, then eight at a time are written, each whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 _WIDTH = 8  # files at a time
-_SAID_MAX = 20  # of those that are left out, by name
+_REPORTED_MAX = 20  # how many of the objects that are left out are reported by name
 # The disk's errors for a name that it cannot have, or not beside an existing one.
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EINVAL}
 _PART = ".lochan-part"  # how the name of a file begins that is not complete yet
@@ -46,10 +47,10 @@ class ObjectSource(Protocol):
         """The name of the source, as in `demo@main`."""
 
     async def stat(self, path: str) -> SizedObject:
-        """Raises NotFound."""
+        """Returns the object at that path. Raises NotFound."""
 
     def list(self, prefix: str) -> AsyncIterator[SizedObject]:
-        """In path order; asked twice, the same."""
+        """Yields the objects in path order. A second call yields the same."""
 
     def read(self, found: Any) -> AsyncGenerator[bytes, None]: ...
 
@@ -61,11 +62,11 @@ class Download:
         self._source = source
         self._target = target
         self._force = force
-        self._progress = progress or _silent
+        self._progress = progress or _no_progress
         self._report = report
         self._numbers = count(1)
         self._written = 0, 0  # objects and bytes, of a folder
-        self.skipped = 0  # objects of a folder that no file can be made of here
+        self.skipped = 0  # objects of a folder that cannot be files here
 
     async def one(self, path: str, *, into_folder: bool) -> tuple[int, int]:
         """Downloads one object. Returns the number of objects, and their bytes."""
@@ -99,23 +100,23 @@ class Download:
         try:
             return names.file(path)
         except Refused as error:
-            self._skip(error.message, error.hint or self._print(prefix + path))
+            self._skip(error.message, error.hint or self._print_hint(prefix + path))
         return None
 
-    def _print(self, path: str) -> str:
+    def _print_hint(self, path: str) -> str:
         """Returns a hint for an object that cannot become a file."""
         uri = f"{self._source.name}/{path}"
         return f"`lochan fs cat {quote(uri)}` prints it"
 
     def _skip(self, why: str, hint: str = "") -> None:
         self.skipped += 1
-        if self.skipped <= _SAID_MAX:
+        if self.skipped <= _REPORTED_MAX:
             self._report(why, hint)
 
     async def _write_all(self, found: AsyncIterator[SizedObject], skip: int, advance: Advance) -> None:
         import asyncio
 
-        turn = asyncio.Lock()  # the listing can be asked by one at a time
+        turn = asyncio.Lock()  # only one task at a time can read the listing
         names = FileNames(self._target)
 
         async def next_file() -> tuple[SizedObject, Path] | None:
@@ -142,7 +143,7 @@ class Download:
         except OSError as error:
             if error.errno not in _NO_SUCH_NAME:
                 raise
-            self._skip(f"{entry.path!r} was not downloaded: {file}: {error.strerror}", self._print(entry.path))
+            self._skip(f"{entry.path!r} was not downloaded: {file}: {error.strerror}", self._print_hint(entry.path))
             return
         self._written = self._written[0] + 1, self._written[1] + entry.size
 
@@ -199,7 +200,7 @@ class RefObjects:
         return self._repository.reader.read(found)
 
 
-def _silent(_: int) -> AbstractContextManager[Advance]:
+def _no_progress(_: int) -> AbstractContextManager[Advance]:
     return nullcontext(lambda _: None)
 
 
@@ -211,7 +212,8 @@ class FileNames:
         self._begun: list[str] = []  # the paths so far that the last one begins with
 
     def file(self, path: str) -> Path:
-        """Raises Refused for a path that cannot be a file in the target, or not beside one that came before it."""
+        """Returns the file for the next path. Raises Refused for a path that cannot be a file in the target, or not
+        beside one that came before it."""
         while self._begun and not path.startswith(self._begun[-1]):
             self._begun.pop()
         above = next((each for each in self._begun if path.startswith(f"{each}/")), None)

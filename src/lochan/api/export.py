@@ -1,5 +1,5 @@
-"""Objects of a ref as plain files elsewhere, in this process or by tasks of Spark. Each task opens the lake itself, and
-does for its span of the paths what one process does for all of them."""
+"""Exports objects of a ref as plain files elsewhere, in this process or by tasks of Spark. Each task opens the lake
+itself, and does for its span of the paths what one process does for all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 Progress = Callable[[int], None]  # called with bytes as they are written
-_SPANS = 256  # of one export: a part of the manifest each
+_SPANS = 256  # how many spans an export has; each is a part of the manifest
 
 
 class ExportResult(Result, frozen=True, kw_only=True):
@@ -29,9 +29,9 @@ class ExportResult(Result, frozen=True, kw_only=True):
     since: str | None
     files: int
     bytes: int
-    present: int  # of the files: were there already, from an export that was interrupted
-    removed: int  # since the earlier commit
-    deleted: int  # of those, at the destination
+    present: int  # files that existed already, from an export that was interrupted
+    removed: int  # paths that were removed since the earlier commit
+    deleted: int  # how many of these files were deleted at the destination
 
 
 class ExportRequest(NamedTuple):
@@ -39,7 +39,7 @@ class ExportRequest(NamedTuple):
 
     repository: str
     commit: str
-    since: str  # a commit; "": all objects are exported
+    since: str  # a commit; empty if all objects are exported
     prefix: str
     url: str
     delete: bool
@@ -68,7 +68,7 @@ async def export(
         )
     await target.delete(SUCCESS)
     spans = spans_of(trees, _SPANS)
-    run = _on_spark if engine.engine == SPARK else _here
+    run = _export_on_spark if engine.engine == SPARK else _export_here
     total = sum(await run(session, repository, request, place, trees, spans, engine, progress), ExportCounts())
     numbers = {name: getattr(total, name) for name in ("files", "bytes", "present", "removed", "deleted")}
     result = ExportResult(commit=request.commit, since=request.since or None, **numbers)
@@ -86,7 +86,7 @@ async def _trees(repository: OpenRepository, request: ExportRequest) -> ExportTr
     return ExportTrees(tree, since, request.prefix)
 
 
-async def _here(
+async def _export_here(
     session: Session,
     repository: OpenRepository,
     request: ExportRequest,
@@ -105,13 +105,13 @@ async def _here(
             for span in spans
         ]
     except BaseExceptionGroup as errors:
-        raise _first(errors) from errors
+        raise _first_error(errors) from errors
 
 
-def _first(errors: BaseExceptionGroup) -> BaseException:
+def _first_error(errors: BaseExceptionGroup) -> BaseException:
     """Returns the first error of the workers of a span, which run together."""
     found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+    return _first_error(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 # --- Spark -----------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class ExportPlaces(NamedTuple):
     request: ExportRequest
 
 
-async def _on_spark(
+async def _export_on_spark(
     session: Session,
     repository: OpenRepository,
     request: ExportRequest,
@@ -187,7 +187,7 @@ async def _export_task(places: ExportPlaces, task: bytes) -> ExportCounts:
         try:
             return await export_span(repository, trees, span, target_at(place), delete=places.request.delete)
         except BaseExceptionGroup as errors:
-            first = _first(errors)
+            first = _first_error(errors)
             raise first if isinstance(first, LochanError) else errors from errors
         finally:
             await repository.close()

@@ -51,14 +51,14 @@ SPARK_SCHEMA = "spark.schema"  # in the metadata of a pool: the columns that CRE
 class RowOptions:
     """Options of a write: the rows that it replaces, and the folders of a table's rows."""
 
-    replace_where: str = ""  # of a pool: an overwrite replaces the rows that pass, and all that are written must
+    replace_where: str = ""  # of a pool: an overwrite replaces the rows that pass, and all new rows must pass
     partition_by: Sequence[str] = ()  # of files: columns that name folders, `year=2026/`
-    dynamic: bool = False  # an overwrite replaces only the partitions that rows come to
-    merge_schema: bool = True  # of files: columns may be new to the table
-    schema: StructType | None = None  # of the rows
+    dynamic: bool = False  # an overwrite replaces only the partitions that rows are written to
+    merge_schema: bool = True  # of files: the table may get new columns
+    schema: StructType | None = None  # the schema of the rows
 
     def check(self, mode: str) -> None:
-        """Raises Invalid."""
+        """Raises Invalid for options that do not fit the mode."""
         if mode not in MODES:
             raise Invalid(f"{mode!r} is no way to write", hint=f"there are {', '.join(MODES)}")
         if mode != OVERWRITE and (self.replace_where or self.dynamic):
@@ -92,13 +92,13 @@ class SourceParts(Protocol):
 
     @property
     def commit(self) -> str:
-        """Empty: of a workspace, whose files may change."""
+        """The commit that is read; empty for a workspace, whose files may change."""
 
     @property
     def parts(self) -> Sequence[Any]: ...
 
     def read(self, part: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """What a task does."""
+        """Yields the rows of a part. A task calls it."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Frames:
         self._session = session
 
     async def _note(self, uri: Uri) -> None:
-        """The driver notes a scan as a whole: a pool, or all files below a path."""
+        """Notes the read of a scan as a whole: a pool, or all files below a path. The driver calls it."""
         await self._session.note_read(SCAN, uri.repository, uri.ref, uri.path)
 
     async def read(
@@ -150,10 +150,11 @@ class Frames:
         check: bool = True,
         metadata: bool = False,
     ) -> PlannedFrame:
-        """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`), at the commit that the
-        ref means now. `check`: data objects that were not checked before are compared with their SHA-256. `metadata`:
-        with the columns `_commit`, `_object` and `_row`, which tell where a row of a pool is. Raises QueryError,
-        NotFound, Refused for rows that make no table, Invalid for files that make none, Gone, Corrupt."""
+        """Plans the read of a pool at a ref (`logs@main`), or of Parquet files of a repository (`sales@main/2026/`), at
+        the commit that the ref means now. With `check`, data objects that were not checked before are compared with
+        their SHA-256. With `metadata`, the columns `_commit`, `_object` and `_row` tell where a row of a pool is.
+        Raises QueryError, NotFound, Refused for rows that make no table, Invalid for files that make none, Gone,
+        Corrupt."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
         await self._note(found)
         if "/" in uri:
@@ -169,9 +170,9 @@ class Frames:
         return await pool_frame(spark, at, request, check=check, metadata=metadata)
 
     async def metadata(self, source: str, *, where: str = "", columns: Sequence[str] = ()) -> PlannedFrame:
-        """Any source of metadata (`logs@main:objects`, `shop@v1:entries`, `:branches`), as it is now. `where` is a test
-        of the pipe language. The entries of a commit without a test become a scan by Spark of the files that its tree
-        is made of; everything else is read here first. Raises QueryError, NotFound, Invalid."""
+        """Plans the read of any source of metadata (`logs@main:objects`, `shop@v1:entries`, `:branches`), as it is now.
+        `where` is a test of the pipe language. The entries of a commit without a test become a scan by Spark of the
+        files that its tree consists of; everything else is read here first. Raises QueryError, NotFound, Invalid."""
         from lochan.engines.spark.frames.metadata_frame import MetadataTable, entry_scan
 
         place, meta = _metadata_source(source)
@@ -194,10 +195,10 @@ class Frames:
     async def scan(
         self, uri: str, filters: Sequence[Mapping[str, Any]] = (), *, known: Mapping[str, Set[str]] | None = None
     ) -> ScanPlan | FileScanPlan:
-        """What a scan of a pool, or of files of a repository, reads, for whoever runs it elsewhere. `filters` are
-        Spark's, as JSON; they leave out objects where it is `known` (from an earlier plan) of which kinds the values of
-        a column are. Raises NotFound, Refused for rows that make no table, Invalid for files that make none, Gone,
-        Corrupt."""
+        """Plans what a scan of a pool, or of files of a repository, reads, for a caller that runs it elsewhere.
+        `filters` are Spark's, as JSON. They leave out objects only if `known`, from an earlier plan, says which kinds
+        of values a column has. Raises NotFound, Refused for rows that make no table, Invalid for files that make none,
+        Gone, Corrupt."""
         from lochan.engines.spark.frames.scan_plan import scan_plan
 
         found = prefix_uri(uri)
@@ -220,7 +221,7 @@ class Frames:
         high: str | None = None,
         commit: str = "",
     ) -> SourceParts:
-        """The same for a data source. `fields` are names, instead of `columns`, which are written as in a query; `low`
+        """Plans the same for a data source. `fields` are plain names, while `columns` are written as in a query; `low`
         and `high` bound the pool's key; `commit` is read instead of the ref. Raises as `read` does."""
         at, found = self._session.lake.queries(), prefix_uri(uri)
         await self._note(found)
@@ -246,9 +247,9 @@ class Frames:
         fields: Sequence[str] = (),
         commit: str = "",
     ) -> PoolFeed:
-        """A branch of a pool as a stream: its new rows, commit by commit. Its columns are those that the pool has now,
-        or had at a commit; `where`, `columns` and `fields` as in `parts`. Raises QueryError, NotFound, Invalid if it is
-        no branch of a pool, Refused for a pool that has no rows yet."""
+        """Opens a branch of a pool as a stream of its new rows, commit by commit. Its columns are those that the pool
+        has now, or had at a commit; `where`, `columns` and `fields` mean the same as in `parts`. Raises QueryError,
+        NotFound, Invalid if it is no branch of a pool, Refused for a pool that has no rows yet."""
         from lochan.engines.spark.frames.feed import open_feed
 
         request = _request(uri, where, columns, fields)
@@ -264,8 +265,8 @@ class Frames:
         columns: Sequence[str] = (),
         fields: Sequence[str] = (),
     ) -> PoolFeed:
-        """What the commits of a branch changed, up to a commit or up to now: a feed that ends. Raises as `feed`, and
-        Gone where objects of these commits are no longer kept."""
+        """Opens what the commits of a branch changed, up to a commit or up to now: a feed that ends. Raises as `feed`,
+        and Gone if objects of these commits are no longer kept."""
         from lochan.engines.spark.frames.feed import open_changes
 
         request = _request(uri, where, columns, fields)
@@ -273,22 +274,23 @@ class Frames:
         return await open_changes(self._session.lake.queries(), request, options, until)
 
     async def feed_start(self, feed: PoolFeed) -> str:
-        """The position that a new stream begins at. Raises NotFound, Invalid for a start that is not on the branch."""
+        """Returns the position that a new stream begins at. Raises NotFound, Invalid for a start that is not on the
+        branch."""
         from lochan.engines.spark.frames.feed import feed_start
 
         return await feed_start(self._session.lake.queries(), feed)
 
     async def feed_end(self, feed: PoolFeed, start: str | None) -> str:
-        """The position that the next batch goes to: `start` itself, if nothing is new, and the head of the branch, if
-        nobody knows the start. Raises Refused if the branch was moved to where it does not follow from the start."""
+        """Returns the position that the next batch goes to: `start` itself if nothing is new, and the head of the
+        branch if `start` is None. Raises Refused if the branch was moved to where it does not follow from the start."""
         from lochan.engines.spark.frames.feed import feed_end
 
         return await feed_end(self._session.lake.queries(), feed, start)
 
     async def feed_batch(self, feed: PoolFeed, start: str, end: str) -> Sequence[FeedTask]:
-        """What lies between two positions, in parts for tasks. It is always the same. Raises Refused for commits that
-        deleted rows or wrote them anew, unless the options say what to do with them, and for rows that do not fit the
-        feed's columns; Gone where they are no longer kept."""
+        """Returns what lies between two positions, in parts for tasks. The answer is always the same. Raises Refused
+        for commits that deleted rows or wrote them anew, unless the options say what to do with them, and for rows that
+        do not fit the feed's columns; Gone if they are no longer kept."""
         from lochan.engines.spark.frames.feed import feed_batch
 
         await self._note(feed.uri)
@@ -304,8 +306,8 @@ class Frames:
         high: str | None = None,
         own: StructType | None = None,
     ) -> SourceScan:
-        """The same where Spark itself scans the files of a pool. `own` is the user's schema, which chooses columns
-        instead. Raises as `read` does, and Refused for a store that Spark cannot read."""
+        """Plans the same where Spark itself scans the files of a pool. `own` is the user's schema, which chooses
+        columns instead. Raises as `read` does, and Refused for a store that Spark cannot read."""
         from lochan.engines.spark.frames.read_plan import ReadRequest
         from lochan.engines.spark.frames.source_scan import source_scan
         from lochan.query.syntax.unparse import name_text
@@ -316,7 +318,7 @@ class Frames:
         return SourceScan(request, await source_scan(self._session.lake.queries(), request, own))
 
     async def prune(self, seen: SourceScan, filters: Sequence[Mapping[str, Any]]) -> ScanPlan:
-        """What filters of Spark, as JSON, leave of such a scan. Raises Gone, Corrupt."""
+        """Returns what filters of Spark, as JSON, leave of such a scan. Raises Gone, Corrupt."""
         from lochan.engines.spark.frames.source_scan import pruned_scan
 
         request = seen.request
@@ -324,7 +326,7 @@ class Frames:
         return await pruned_scan(self._session.lake.queries(), pinned, seen.plan, filters)
 
     async def diff(self, left: str, right: str, *, on: str | Sequence[str] | None = None) -> RowDiffFrame:
-        """Rows that differ between two refs, as `Lake.diff_rows` finds them. Raises NotFound, Invalid."""
+        """Plans the comparison of rows between two refs, as `Lake.diff_rows` makes it. Raises NotFound, Invalid."""
         from lochan.engines.row_diff.sides import row_diff_request, sides_of
 
         name, request = row_diff_request(left, right, [on] if isinstance(on, str) else on)
@@ -345,11 +347,11 @@ class Frames:
         silent: bool = False,
         trial: bool = False,
     ) -> FrameWrite:
-        """Begins a write into a pool, or of Parquet files of a repository; no task may write before. `overwrite` puts
-        the rows in place of all that is there, or of what `rows` says; it is refused if something came there since the
+        """Begins a write into a pool, or of Parquet files of a repository. No task may write before. `overwrite`
+        replaces all that is there with the rows, or what `rows` says; it is refused if something came there since the
         `origins` that the rows were read at, unless `expect` names the head that may be replaced. `errorifexists` and
-        `ignore` write only where nothing is. `silent`: no process stays with the job, and its record is written when it
-        begins and when it ends. `trial`: it is only tried whether this could be done. Raises NotFound, Refused,
+        `ignore` write only where nothing is. With `silent`, no process stays with the job, and its record is written
+        when it begins and when it ends. `trial` only checks whether this could be done. Raises NotFound, Refused,
         Invalid for a place that cannot be written to, QueryError, PreconditionFailed, AlreadyExists."""
         from lochan.jobs.job_commit import LandResult
         from lochan.jobs.table_layout import TableLayout
@@ -380,8 +382,8 @@ class Frames:
         self, uri: str, commit: str, options: CommitOptions = DEFAULT_COMMIT, *, command: str, silent: bool = False
     ) -> FrameWrite:
         """Begins a statement that changes single rows of a pool: `delete`, `update` or `merge`. The rows were read at
-        `commit`, as `rows` plans it. It lands on any head that still has all data objects whose rows change; what
-        others have added meanwhile stays. Raises as `write` does."""
+        `commit`. It lands on any head that still has all data objects whose rows change; what others have added
+        meanwhile stays. Raises as `write` does."""
         from lochan.jobs.write import ChangeRequest, WriteRequest, begin, earlier_landing
 
         message, lake = message_of(options), self._session.lake
@@ -415,11 +417,11 @@ class Frames:
         listener: BatchListener | None = None,
         elsewhere: StreamLake | None = None,
     ) -> FrameStream:
-        """A stream into a pool, to be started: a commit for each batch, at most one in `every_s` seconds; with
-        `available_now` it ends when all that is there was read. Started again with the same checkpoint, it goes on
-        where it was. `compact` says where the small objects that it leaves are merged: `driver`, `spark` or `none`.
-        The listener is told of each batch. `elsewhere` opens the lake where batches are handled, if that is another
-        process. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
+        """Prepares a stream into a pool. It makes a commit for each batch, at most one in `every_s` seconds; with
+        `available_now`, it ends when all that is available was read. If it is started again with the same checkpoint,
+        it continues where it was. `compact` is where the small objects that it leaves are merged: `driver`, `spark` or
+        `none`. `listener` is called with each batch. `elsewhere` opens the lake where batches are handled, if that is
+        another process. Raises NotFound, Refused if it is no pool, Invalid if it is no branch."""
         from lochan.jobs.streams.batches import Batches, StreamJobOptions, StreamTarget, checked_branch
         from lochan.jobs.streams.compaction import compaction_place
         from lochan.jobs.streams.spark_stream import FrameStream, LakeOnLoop
@@ -435,7 +437,7 @@ class Frames:
 
 
 def _metadata_source(source: str) -> tuple[str, str]:
-    """The place, and which of its metadata. Raises Invalid."""
+    """Returns the place, and which of its metadata is meant. Raises Invalid."""
     place, colon, meta = source.rpartition(":")
     if not colon or not meta.isidentifier() or "/" in source:
         raise Invalid(f"{source!r} names no metadata", hint="such as logs@main:objects, shop:branches or :pools")
@@ -450,7 +452,7 @@ def _request(uri: str, where: str, columns: Sequence[str], fields: Sequence[str]
 
 
 class FrameWrite:
-    """A write that has begun. Its job may be pickled, and landed by another process that has called `Frames.begun`."""
+    """A write that has begun. Its job can be pickled, and landed by another process that has called `Frames.begun`."""
 
     def __init__(self, session: Session, job: WriteJob | None, before: LandResult | None = None) -> None:
         self._session = session
@@ -464,7 +466,7 @@ class FrameWrite:
 
     @contextmanager
     def reported(self, spark: SparkSession) -> Iterator[JobReporter]:
-        """The record of the job, while it runs in this session and on this thread."""
+        """Keeps the record of the job while it runs in this session and on this thread."""
         from lochan.engines.spark.progress import master_of, watch
         from lochan.jobs.record import record_job
 
@@ -484,7 +486,8 @@ class FrameWrite:
         return await land(self._session.lake, self.job, messages)
 
     async def find_batch(self, query: str, number: int) -> LandResult | None:
-        """The batch, if it has landed before: asked before its rows are written, it saves that."""
+        """Returns the batch if it has landed before, and None if not. A call before its rows are written saves writing
+        them."""
         from lochan.jobs.job_commit import BatchName
         from lochan.jobs.write import find_batch
 
@@ -499,7 +502,7 @@ class FrameWrite:
         return await land_batch(self._session.lake, self.job, BatchName(query, number), messages)
 
     async def abort(self) -> None:
-        """Tells the record of the job that a task has failed. What tasks wrote is left to garbage collection."""
+        """Records in the job that a task has failed. What tasks wrote is left to garbage collection."""
         from lochan.jobs.messages import TaskFailed
         from lochan.jobs.record import end_silent
         from lochan.jobs.write import release

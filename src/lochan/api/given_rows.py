@@ -20,7 +20,7 @@ _HINT = "give a data frame, an Arrow table, an iterable of dicts, or paths of fi
 
 
 def given_files(rows: Any) -> Sequence[Given]:
-    """Returns the files, if files were given; else nothing."""
+    """Returns the files, if files were given, or else nothing."""
     if isinstance(rows, str | PathLike) or _is_open_file(rows):
         return (rows,)
     if isinstance(rows, list | tuple) and rows and all(isinstance(each, str | PathLike) for each in rows):
@@ -33,7 +33,7 @@ def given_rows(rows: Any) -> Any:
     kind = type(rows)
     package = kind.__module__.partition(".")[0]
     if package == "pandas":
-        return _of_pandas(rows)
+        return _pandas_table(rows)
     if package == "polars" and kind.__name__ == "LazyFrame":
         return given_rows(rows.collect())
     if package == "pyspark":
@@ -53,8 +53,8 @@ def given_rows(rows: Any) -> Any:
     return rows
 
 
-def _of_pandas(frame: Any) -> Any:
-    """Returns the frame as a table, with its index, if that has a name. Missing values are null."""
+def _pandas_table(frame: Any) -> Any:
+    """Returns the frame as a table, with its index if that has a name. Missing values are null."""
     import pyarrow as pa
 
     if not hasattr(frame, "columns"):

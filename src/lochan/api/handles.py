@@ -29,7 +29,8 @@ class LakeOpener(Protocol):
 class Blocking(Generic[Noun_co]):
     """A handle whose verbs wait."""
 
-    # The names that it holds, and the same handle of another connection. None: it is of one moment.
+    # The names that it holds, and the function that finds the same handle of another connection. Without names, the
+    # handle stands for one moment and cannot be pickled.
     _names: ClassVar[tuple[str, ...] | None] = None
     _find: ClassVar[Callable[..., Blocking[Any]]]
 
@@ -75,8 +76,8 @@ _OPENING = threading.Lock()
 
 
 def shared_lake(opener: LakeOpener) -> Lake:
-    """The connection of this process to that lake. One that was closed is opened again. A process that was forked has
-    its own: the thread behind the parent's is not there."""
+    """Returns the connection of this process to that lake. One that was closed is opened again. A process that was
+    forked has its own, because the thread behind the parent's connection does not exist there."""
     key = os.getpid(), pickle.dumps(opener)
     with _OPENING:
         found = _LAKES.get(key)
@@ -97,7 +98,7 @@ def _close_at_exit() -> None:
 
 
 def close_shared_lakes() -> None:
-    """The next handle that needs one opens it again."""
+    """Closes the shared connections. The next handle that needs one opens it again."""
     lakes = list(_LAKES.values())
     _LAKES.clear()
     for each in lakes:

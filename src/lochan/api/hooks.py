@@ -1,4 +1,4 @@
-"""Hooks of a repository and their runs, as verbs give them back."""
+"""Hooks of a repository and their runs, as verbs return them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class HookInfo(Result, frozen=True, kw_only=True):
     file: str
-    name: str  # of the file
+    name: str  # the file's name
     id: str
     kind: str  # query, webhook, python
     events: tuple[str, ...]
@@ -45,10 +45,10 @@ class HookRunInfo(Result, frozen=True, kw_only=True):
     id: str
     event: str
     state: str  # passed, failed
-    branch: str  # or the tag
+    branch: str  # the branch, or the tag
     commit: str
     base: str
-    hooks_commit: str  # that the hook files were read from
+    hooks_commit: str  # the commit that the hook files were read from
     user: str
     client: str
     source: str

@@ -29,11 +29,11 @@ Progress = Callable[[int], None]  # called with the number of further files that
 
 
 class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    url: str  # of a folder or a prefix: s3://, gs://, az://, file://
-    prefix: str = ""  # what its objects' paths are to begin with
+    url: str  # the URL of a folder or a prefix: s3://, gs://, az://, file://
+    prefix: str = ""  # what the paths of its objects begin with
     inventory: str = ""  # the URL of an S3 Inventory's manifest.json, or of a plain list: read instead of listing
-    verify: bool = False  # ask the store for every file of the inventory; else for some of them
-    file: bool = False  # the URL is of one file, and `prefix` the whole path of its object
+    verify: bool = False  # asks the store for every file of the inventory, and otherwise for some of them
+    file: bool = False  # whether the URL is of one file, and `prefix` the whole path of its object
 
     def folder(self) -> ImportFolder:
         from lochan.versioning.heads.imports import ImportFolder
@@ -42,7 +42,7 @@ class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ImportResult(Result, frozen=True, kw_only=True):
-    commit: str | None  # None: it was only tried
+    commit: str | None  # None if it was only tried
     added: int
     changed: int
     removed: int
@@ -52,7 +52,7 @@ class ImportResult(Result, frozen=True, kw_only=True):
 class ImportChange(Result, frozen=True, kw_only=True):
     path: str
     kind: str  # added, removed, changed
-    before: int | None  # sizes
+    before: int | None  # the sizes
     after: int | None
 
 
@@ -67,14 +67,15 @@ class ImportRequest(NamedTuple):
     async def imported(
         self, repository: OpenRepository, branch: str, sources: Sequence[ImportSource]
     ) -> AsyncIterator[ImportPlan]:
-        """Yields the plan. The ranges that tasks of Spark have written for it are held open as long as the context."""
+        """Yields the plan of an import. The ranges that tasks of Spark have written for it are held open within the
+        context."""
         from lochan.versioning.heads.imports import for_import, import_plan
 
         folders = [each.folder() for each in sources]
         if not self._runs_on_spark():
-            yield await for_import(repository, folders, self.progress or _ignore)
+            yield await for_import(repository, folders, self.progress or _no_progress)
             return
-        async with self._listed(repository, branch, folders) as (files, found):
+        async with self._list_files(repository, branch, folders) as (files, found):
             yield found.of(import_plan(folders, files))
 
     @asynccontextmanager
@@ -86,9 +87,9 @@ class ImportRequest(NamedTuple):
 
         folder = source.folder()
         if not self._runs_on_spark():
-            yield await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _ignore)
+            yield await for_ingest(repository, folder, keep_removed=keep_removed, seen=self.progress or _no_progress)
             return
-        async with self._listed(repository, branch, [folder]) as (files, found):
+        async with self._list_files(repository, branch, [folder]) as (files, found):
             yield found.of(ingest_plan(folder, files, keep_removed=keep_removed))
 
     def _runs_on_spark(self) -> bool:
@@ -101,7 +102,7 @@ class ImportRequest(NamedTuple):
         return self.engine.engine == SPARK
 
     @asynccontextmanager
-    async def _listed(
+    async def _list_files(
         self, repository: OpenRepository, branch: str, folders: Sequence[ImportFolder]
     ) -> AsyncIterator[tuple[FileList, _ListedOnSpark]]:
         import asyncio
@@ -124,7 +125,7 @@ class ImportRequest(NamedTuple):
             refs, mint = await repository.refs()
             base = await repository.tree(refs.commit(refs.branch(branch).head))
             target = ImportTarget(lake.place.for_others(), repository.repository.id, mint, stores)
-            work = _SparkWork(spark, target, tasks, base, self.progress or _ignore)
+            work = _SparkWork(spark, target, tasks, base, self.progress or _no_progress)
             async with held_open(repository, report.id, mint, branch, actor=actor) as closes:
                 runs, ranges = await on_spark(spark, work.done, tag=f"lochan-{report.id}", about=f"import into {about}")
                 files = RunFiles(repository, runs)
@@ -133,16 +134,16 @@ class ImportRequest(NamedTuple):
 
 
 class _SparkWork(NamedTuple):
-    """A call into the JVM."""
+    """The work of listing, which calls into the JVM and runs on a thread."""
 
     spark: SparkSession
     target: ImportTarget
     tasks: list[ListTask]
-    base: Tree  # of the branch, when the work begins
+    base: Tree  # the tree of the branch when the work begins
     seen: Progress
 
     def done(self) -> tuple[list[EntryRun], ListedRanges | None]:
-        """Returns the runs, and ranges if they can be used: the branch must have no objects between those that come
+        """Returns the runs, and the ranges if they can be used: the branch must have no objects between those that come
         in."""
         from lochan.jobs.import_files import cut_on_spark, list_on_spark
 
@@ -161,7 +162,7 @@ class _ListedOnSpark(NamedTuple):
         return plan._replace(closes=self.closes, ranges=self.ranges)
 
 
-_CORES = 16  # of a cluster whose size nobody tells
+_CORES = 16  # the number of cores of a cluster of unknown size
 
 
 async def land(
@@ -192,5 +193,5 @@ async def changes(repository: OpenRepository, branch: str, found: ImportPlan) ->
             yield ImportChange(path=path, kind=kind, before=before, after=None if kind == REMOVED else after)
 
 
-def _ignore(_: int) -> None:
+def _no_progress(_: int) -> None:
     pass

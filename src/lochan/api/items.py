@@ -18,18 +18,18 @@ _IN_A_HANDLE_MAX = 10
 
 
 class Items(Iterator[T], Generic[T]):
-    """An iterator: `list(…)`, `for each in …`, `next(…)`. Looking at it in a notebook takes nothing away."""
+    """An iterator: `list(…)`, `for each in …`, `next(…)`. Showing it in a notebook consumes nothing."""
 
     def __init__(self, source: Iterator[T], name: str) -> None:
         self._source = source
         self._name = name
-        self._ahead: deque[T] = deque()  # items that were shown, and not taken yet
+        self._ahead: deque[T] = deque()  # items that were shown, but not consumed yet
 
     def __next__(self) -> T:
         return self._ahead.popleft() if self._ahead else next(self._source)
 
     def close(self) -> None:
-        """Nothing more is asked for."""
+        """Stops reading."""
         self._ahead.clear()
         close = getattr(self._source, "close", None)
         if close is not None:
@@ -43,7 +43,7 @@ class Items(Iterator[T], Generic[T]):
         return self.html(_SHOWN_MAX)
 
     def html(self, limit: int) -> str | None:
-        """The first so many."""
+        """Shows the first `limit` items as a table."""
         from lochan.api.shown import items_html
 
         self._ahead.extend(islice(self._source, max(0, limit + 1 - len(self._ahead))))

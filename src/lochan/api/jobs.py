@@ -1,4 +1,4 @@
-"""Jobs on Spark, as verbs give them back."""
+"""Jobs on Spark, as verbs return them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JobInfo(Result, frozen=True, kw_only=True):
     done: int  # tasks
     total: int
     rows: int | None
-    executor_bytes: int | None  # that tasks have put to the store
+    executor_bytes: int | None  # bytes that tasks have put to the store
     driver_bytes: int | None
     started: datetime
     heard: datetime
@@ -64,5 +64,5 @@ class JobInfo(Result, frozen=True, kw_only=True):
         return cls(**own)
 
     def summary(self) -> dict[str, Any]:
-        """As JSON, without its stages and its log."""
+        """Returns the job as JSON, without its stages and its log."""
         return {name: value for name, value in self.as_json().items() if name not in ("stages", "log")}

@@ -22,6 +22,7 @@ from lochan.api.upkeep import Step, keep_up, read_policy
 from lochan.api.upkeep_tasks import STANDARD_OPTIONS, TaskStep, UpkeepOptions
 from lochan.errors import Invalid
 from lochan.formats.usage import SCAN
+from lochan.versioning.name_filter import NameFilter
 
 if TYPE_CHECKING:
     from lochan.api.audit import AuditPage
@@ -73,14 +74,19 @@ class Lake:
 
         return Checkout(self, folder)
 
-    async def repositories(self) -> AsyncIterator[RepositoryInfo]:
-        """Repositories of files and pools of rows, by name."""
+    async def repositories(
+        self, prefix: str = "", after: str = "", contains: str = ""
+    ) -> AsyncIterator[RepositoryInfo]:
+        """Repositories of files and pools of rows, in the order of their names: those that begin with `prefix`, come
+        after the name `after`, and have the text `contains` somewhere, in any case."""
+        wanted = NameFilter(prefix, after, contains)
         for each in await self._session.lake.repositories():
-            yield RepositoryInfo.of(each)
+            if wanted.fits(each.name):
+                yield RepositoryInfo.of(each)
 
-    async def pools(self) -> AsyncIterator[RepositoryInfo]:
-        """In the order of their names."""
-        async for each in self.repositories():
+    async def pools(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[RepositoryInfo]:
+        """Pools in the order of their names, chosen as `repositories` does."""
+        async for each in self.repositories(prefix, after, contains):
             if each.kind == "pool":
                 yield each
 
@@ -114,17 +120,20 @@ class Lake:
         dotted: bool = False,
         storage: str | None = None,
         credentials: str = "",
+        bare: bool = False,
         key: str = "",
     ) -> Repository:
         """`dotted`: its name may have dots, as that of a bucket may. `storage`: a URL or a folder outside the lake,
         where its data, trees and journal lie; `credentials` is the name of a profile that opens it, by default the
-        lake's own do. Raises AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
+        lake's own do. `bare`: it has no branch and no commit until `Repository.restore_history` brings some. Raises
+        AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
         await self._session.lake.create_repository(
             name,
             default_branch=default_branch,
             metadata=metadata,
             dotted=dotted,
             storage=storage_name(storage, credentials),
+            bare=bare,
             actor=self._session.actor,
             key=key,
         )

@@ -1,5 +1,5 @@
-"""Files into a pool, on the engine that fits them. A new pool gets its name once its rows have landed, so
-that input which is no rows leaves nothing behind."""
+"""Loads files into a pool, on the engine that fits them. A new pool gets its name once its rows have landed, so that
+input which is no rows leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: detected
-    row_tag: str = ""  # of XML: the elements that are rows; empty: those right below the root
-    on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
-    unpacked_max_bytes: int | None = None  # how large a packed input may become; None: the standard
-    create: bool = False  # make the pool if there is none, with a key that the rows suggest
-    key: tuple[str, ...] = ()  # make it, sorted by this; one that is there must be sorted by this
+    format: str | None = None  # ndjson, json, csv, tsv, parquet, arrow, orc, avro, xml, lines; None: it is detected
+    row_tag: str = ""  # of XML: the elements that are rows; empty for those right below the root
+    on_error: str = "fail"  # what happens to input that is no row: fail, skip, or keep it as a row of its own
+    unpacked_max_bytes: int | None = None  # how large a packed input may become; None for the standard
+    create: bool = False  # make the pool if it does not exist, with a key that the rows suggest
+    key: tuple[str, ...] = ()  # make it, sorted by this; an existing pool must be sorted by this
     times: tuple[str, ...] = ()  # of a new pool: fields whose texts are times
 
 
@@ -45,19 +45,19 @@ DEFAULT_LOAD = LoadOptions()
 
 
 Advance = Callable[[int], None]
-BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # given the bytes in all, if they are known
+BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # called with all bytes, if they are known
 
 
 class LoadRequest(NamedTuple):
     pool: str
-    branch: str  # empty: the default branch, or main of a new pool
+    branch: str  # empty for the default branch, or main of a new pool
     sources: Sequence[LoadSource]
     options: LoadOptions
     message: CommitMessage
     actor: Actor
     engine: EngineOptions
-    progress: BytesProgress | None = None  # while DuckDB loads
-    stages: Listener | None = None  # while Spark does
+    progress: BytesProgress | None = None  # called while DuckDB loads
+    stages: Listener | None = None  # called while Spark loads
 
     @property
     def reading(self) -> LoaderOptions:
@@ -71,7 +71,7 @@ class LoadRequest(NamedTuple):
 
 class LoadDone(NamedTuple):
     loaded: LoadCommit
-    note: str = ""  # that the pool was created, and by what it is sorted
+    note: str = ""  # says that the pool was created, and how it is sorted
 
 
 class _NewPool(NamedTuple):
@@ -80,8 +80,8 @@ class _NewPool(NamedTuple):
 
 
 async def load_files(session: Session, request: LoadRequest) -> LoadDone:
-    """Raises NotFound if there is no pool and none is to be made, Refused if it is no pool, Invalid, NothingToDo,
-    and what keeps Spark from running before anything is made."""
+    """Loads files into a pool. Raises NotFound if there is no pool and none is to be made, Refused if it is no pool,
+    Invalid, NothingToDo, and what keeps Spark from running before anything is made."""
     place = session.spark(request.engine.master)
     if loads_on_spark(request.engine, request.sources, place):
         return await _load_on_spark(session, request, place)
@@ -108,9 +108,9 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
     sizes = [each.size for each in request.sources]
     total = sum(size or 0 for size in sizes) if None not in sizes else None
     async with inputs(session.lake, request.sources) as found:
-        with (request.progress or _silent)(total) as advance:
+        with (request.progress or _no_progress)(total) as advance:
             reading = request.reading._replace(advance=advance)
-            there = await _existing(session, request)
+            there = await _find_pool(session, request)
             if there is not None:
                 async with session.opened(there.name) as repository:
                     branch = request.branch or there.default_branch
@@ -126,7 +126,7 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
     return LoadDone(loaded, new.note)
 
 
-def _silent(_: int | None) -> AbstractContextManager[Advance]:
+def _no_progress(_: int | None) -> AbstractContextManager[Advance]:
     return nullcontext(lambda _: None)
 
 
@@ -138,7 +138,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     from lochan.jobs.record import record_job
 
     files = _files(request.sources)
-    there = await _existing(session, request)
+    there = await _find_pool(session, request)
     new = None if there is not None else await _new_pool(session, files[0].as_input(), request)
     if there is not None:
         before = await _earlier_load(session, there.name, request.actor)
@@ -204,8 +204,8 @@ async def _run_on_spark(
 
 
 # --- the pool --------------------------------------------------------------------------------------------------------
-async def _existing(session: Session, request: LoadRequest) -> Repository | None:
-    """The pool, if it is there. Raises Refused if it is no pool, Invalid if it has another key."""
+async def _find_pool(session: Session, request: LoadRequest) -> Repository | None:
+    """Returns the pool if it exists, or None. Raises Refused if it is no pool, Invalid if it has another key."""
     try:
         there = await session.lake.repository(request.pool)
     except NotFound:
@@ -220,7 +220,7 @@ async def _existing(session: Session, request: LoadRequest) -> Repository | None
 
 
 def _check_same_key(there: Repository, options: LoadOptions) -> None:
-    """A key that is given must be the pool's own: it cannot be changed by a load."""
+    """Raises Invalid if the key that is given is not the pool's own, which a load cannot change."""
     from lochan.pools.settings import parse, settings_of
 
     own = settings_of(there)
@@ -232,7 +232,7 @@ def _check_same_key(there: Repository, options: LoadOptions) -> None:
 
 
 async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _NewPool:
-    """Raises NotFound if none is to be made."""
+    """Returns the settings of a pool that is to be made. Raises NotFound if none is to be made."""
     from lochan.pools.settings import parse
 
     options, name = request.options, request.pool
@@ -254,21 +254,21 @@ async def no_pool(name: str, first: Input, options: LoadOptions) -> NotFound:
 
 class SuggestedPool(NamedTuple):
     keys: tuple[str, ...]
-    note: str  # for the user
+    note: str  # a message for the user
 
 
 async def suggested_pool(name: str, first: Input, options: LoadOptions) -> SuggestedPool:
-    """Returns a new pool for rows such as those of the first file: by the options, or sorted by a time that most rows
-    have."""
+    """Returns a new pool for rows such as those of the first file: as the options say, or sorted by a time that most
+    rows have."""
     from lochan.pools.settings import parse
 
     key = "" if options.key else await _suggested_key(first, options.format)
     keys = options.key or ((key,) if key else ())
     sorted_by = ", ".join(map(str, parse(keys, times=options.times).keys))
-    return SuggestedPool(keys, f"created pool {name}, sorted by {sorted_by}{_why(options, key)}")
+    return SuggestedPool(keys, f"created pool {name}, sorted by {sorted_by}{_key_reason(options, key)}")
 
 
-def _why(options: LoadOptions, key: str) -> str:
+def _key_reason(options: LoadOptions, key: str) -> str:
     if options.key:
         return ""
     return f" ({key}: a time that most rows have)" if key else " (no time is in most rows, so the whole row is the key)"
@@ -286,7 +286,7 @@ async def _suggested_key(first: Input, format: str | None) -> str:
 async def _prepare_pool(
     session: Session, settings: PoolSettings, request: LoadRequest
 ) -> AsyncIterator[OpenRepository]:
-    """A pool to load into. It is named when the block ends without an error."""
+    """Yields a pool to load into. It is named when the block ends without an error."""
     lake, branch = session.lake, request.branch or "main"
     repository = await lake.prepare_pool(request.pool, settings, default_branch=branch, actor=request.actor)
     try:

@@ -44,6 +44,7 @@ _BYTES_MAX = 8 << 20
 _TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
 _AT_ONCE = 2  # groups of one process that land
 _BRANCHES_MAX = 256  # whose small objects are known
+_SIZES_MAX = 1_024
 _ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
 
 
@@ -52,6 +53,8 @@ class LoadGroups:
 
     def __init__(self) -> None:
         self.by_name: dict[object, LoadGroup] = {}
+        self.sizes: BoundedCache[object, int] = BoundedCache(_SIZES_MAX)  # how many loads the last commit had, by name
+        self.loop = asyncio.get_running_loop()
         self.landing = asyncio.Semaphore(_AT_ONCE)
         self.instances = Instances()
         self._small: BoundedCache[tuple[str, str], SmallObjects] = BoundedCache(_BRANCHES_MAX)
@@ -80,18 +83,19 @@ class LoadTarget(NamedTuple):
     options: LoaderOptions
 
 
-class _Waiting:
-    """One load."""
+class WaitingLoad:
+    """One load, and the answer that its sender waits for."""
 
-    def __init__(self, input: SmallInput, rows: list[InferredRow] | None, actor: Actor) -> None:
+    __slots__ = ("actor", "input", "key", "result", "rows")
+
+    def __init__(
+        self, input: SmallInput, rows: list[InferredRow] | None, actor: Actor, result: asyncio.Future[LoadResult]
+    ) -> None:
         self.input = input
         self.rows = rows  # None: the engine has to read them
         self.actor = actor  # with its key
-        self.result: asyncio.Future[LoadResult] = asyncio.get_running_loop().create_future()
-
-    @property
-    def key(self) -> str:
-        return self.actor.key if isinstance(self.actor, KeyedActor) else ""
+        self.key = actor.key if isinstance(actor, KeyedActor) else ""
+        self.result = result
 
     def succeed(self, result: LoadResult) -> None:
         if not self.result.done():
@@ -102,20 +106,24 @@ class _Waiting:
             self.result.set_exception(error)
 
 
-async def load_in_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> LoadResult:
-    """Returns when it is durable. Raises as a load of its own would."""
+def add_to_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> asyncio.Future[LoadResult]:
+    """The result is there when the load is durable, or has failed as a load of its own would."""
     from lochan.engines.duckdb.load.small_inputs import plain_rows
     from lochan.pools.settings import settings_of
 
-    message, options = target.message, target.options
+    options = target.options
     rows = plain_rows(input, options, settings_of(target.repository).times)
     id = target.repository.id, target.branch, actor.user, options.format, options.row_tag, rows is None
-    said = message.message, message.author, message.date, tuple(sorted(message.metadata.items())), trace_key()
+    message = target.message
+    metadata = tuple(sorted(message.metadata.items())) if message.metadata else ()
+    name = id, (message.message, message.author, message.date, metadata, trace_key())
     groups = session.load_groups()
-    group = groups.by_name.get((id, said))
+    group = groups.by_name.get(name)
     if group is None:
-        group = groups.by_name[id, said] = LoadGroup(session, target, (id, said))
-    return await group.add(_Waiting(input, rows, actor))
+        group = groups.by_name[name] = LoadGroup(session, target, name)
+    load = WaitingLoad(input, rows, actor, groups.loop.create_future())
+    group.add(load)
+    return load.result
 
 
 class LoadGroup:
@@ -123,24 +131,39 @@ class LoadGroup:
         self._session = session
         self._target = target
         self._name = name
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[WaitingLoad] = []
         self._task: asyncio.Task[None] | None = None
+        self._enough = 0  # loads that end the wait for more
+        self._gathered: asyncio.Future[None] | None = None
 
-    async def add(self, load: _Waiting) -> LoadResult:
+    def add(self, load: WaitingLoad) -> None:
         self._waiting.append(load)
         if self._task is None:
             self._task = asyncio.create_task(self._land_all())
-        return await load.result
+        elif self._gathered is not None and len(self._waiting) >= self._enough and not self._gathered.done():
+            self._gathered.set_result(None)
 
     async def _land_all(self) -> None:
+        sizes = self._session.load_groups().sizes
         try:
-            await asyncio.sleep(_WINDOW_S)
-            while batch := self._next():
+            while await self._gather(sizes.get(self._name)) and (batch := self._next()):
+                sizes.put(self._name, len(batch))
                 await self._land_batch(batch)
         finally:  # whoever comes later makes a group of their own, also after a cancelled one
             del self._session.load_groups().by_name[self._name]
 
-    async def _land_batch(self, batch: list[_Waiting]) -> None:
+    async def _gather(self, enough: int | None) -> bool:
+        """Waits a moment for as many loads as the last commit had, since clients that wait for their answers come again
+        at the same time; the first time, for any. Returns whether there are loads."""
+        if enough == 1:
+            await asyncio.sleep(0)  # whatever comes in the same turn of the loop
+        elif self._waiting and (enough is None or len(self._waiting) < enough):
+            self._enough, self._gathered = enough or _LOADS_MAX, asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._gathered], timeout=_WINDOW_S)
+            self._gathered = None
+        return bool(self._waiting)
+
+    async def _land_batch(self, batch: list[WaitingLoad]) -> None:
         try:
             async with self._session.load_groups().landing:
                 await self._land(batch)
@@ -159,11 +182,11 @@ class LoadGroup:
             async with OpenedRepository(self._session, pool.name, pool) as opened:
                 await small.merge(opened)
 
-    def _next(self) -> list[_Waiting]:
+    def _next(self) -> list[WaitingLoad]:
         """The first that wait, as many as one commit takes; of several with the same key only one."""
-        batch: list[_Waiting] = []
+        batch: list[WaitingLoad] = []
         keys: set[str] = set()
-        later: list[_Waiting] = []
+        later: list[WaitingLoad] = []
         size = 0
         for load in self._waiting:
             if load.key in keys or len(batch) == _LOADS_MAX or size > _BYTES_MAX:
@@ -176,7 +199,7 @@ class LoadGroup:
         self._waiting = later
         return batch
 
-    async def _land(self, batch: list[_Waiting]) -> None:
+    async def _land(self, batch: list[WaitingLoad]) -> None:
         async with OpenedRepository(self._session, self._target.repository.name, self._target.repository) as opened:
             for _ in range(_TRIES_MAX):
                 batch = await self._not_done_before(opened, batch)
@@ -196,20 +219,19 @@ class LoadGroup:
                     batch = readable
             raise Conflict("other processes carry out the same requests again and again", hint="try again")
 
-    async def _not_done_before(self, repository: OpenRepository, batch: list[_Waiting]) -> list[_Waiting]:
+    async def _not_done_before(self, repository: OpenRepository, batch: list[WaitingLoad]) -> list[WaitingLoad]:
         """Answers those whose keys are known."""
-        from lochan.formats.record import RecordEntry
-
         if not any(load.key for load in batch):
             return batch
-        state, left = await repository.journal.fresh(), []
+        state, left, now = await repository.journal.fresh(), [], repository.clock.wall()
+        look_up = state.keys.look_up_key
         for load in batch:
-            if not isinstance(load.actor, KeyedActor):
+            actor = load.actor
+            if not isinstance(actor, KeyedActor):
                 left.append(load)
                 continue
-            entry = RecordEntry(without_key(load.actor), load.actor.key, load.actor.fingerprint, ())
             try:
-                done = state.keys.look_up(entry, repository.clock.wall())
+                done = look_up(actor.user, actor.key, actor.fingerprint, now)
                 if done is None:
                     left.append(load)
                 else:
@@ -218,7 +240,7 @@ class LoadGroup:
                 load.fail(error)
         return left
 
-    async def _try_landing(self, repository: OpenRepository, batch: Sequence[_Waiting]) -> None:
+    async def _try_landing(self, repository: OpenRepository, batch: Sequence[WaitingLoad]) -> None:
         from lochan.engines.duckdb.load.load import land_object
 
         branch, message = self._target.branch, self._target.message
@@ -233,13 +255,14 @@ class LoadGroup:
             with self._staged() as staging:
                 counts = await staging.take_small([load.input for load in batch])
                 made = await staging.land(repository, branch, message, actor=_together(batch, counts))
+        results = {count: _result(made, count) for count in set(counts)}
         for load, count in zip(batch, counts, strict=True):
             if count:
-                load.succeed(_result(made, count))
+                load.succeed(results[count])
             else:
                 load.fail(_no_rows())
 
-    async def _direct_object(self, batch: Sequence[_Waiting]) -> DirectObject | None:
+    async def _direct_object(self, batch: Sequence[WaitingLoad]) -> DirectObject | None:
         """Of the rows of all of them, without the engine. None: it has to read and write them."""
         from lochan.engines.duckdb.load.direct_object import direct_object
         from lochan.pools.settings import settings_of
@@ -252,7 +275,7 @@ class LoadGroup:
         make = partial(direct_object, rows, settings_of(self._target.repository))
         return make() if len(rows) <= _ROWS_AT_ONCE else await asyncio.to_thread(make)
 
-    async def _readable(self, batch: list[_Waiting]) -> list[_Waiting]:
+    async def _readable(self, batch: list[WaitingLoad]) -> list[WaitingLoad]:
         """Returns the loads that can be read. The bad ones are found by halves, and refused, each with its own
         error."""
         good = []
@@ -267,7 +290,7 @@ class LoadGroup:
                     good += await self._readable(half)
         return good
 
-    async def _repeated(self, repository: OpenRepository, load: _Waiting, commit: str) -> LoadResult:
+    async def _repeated(self, repository: OpenRepository, load: WaitingLoad, commit: str) -> LoadResult:
         """The first result of a load that is asked for again."""
         from lochan.engines.duckdb.load.load import repeated_load
 
@@ -282,7 +305,7 @@ class LoadGroup:
         settings = settings_of(self._target.repository)
         return staged_load(settings, self._target.options, self._session.load_groups().instances)
 
-    async def _count_rows(self, loads: Sequence[_Waiting]) -> list[int]:
+    async def _count_rows(self, loads: Sequence[WaitingLoad]) -> list[int]:
         """Reads them, and loads nothing. Raises Invalid."""
         with self._staged() as staging:
             return await staging.take_small([load.input for load in loads])
@@ -295,7 +318,7 @@ def _result(made: LoadCommit, rows: int) -> LoadResult:
     return replace(LoadResult.of(made), rows=rows)
 
 
-def _together(batch: Sequence[_Waiting], counts: Sequence[int]) -> Actor:
+def _together(batch: Sequence[WaitingLoad], counts: Sequence[int]) -> Actor:
     """Returns the actor for the loads that have rows. Raises NothingToDo if none has."""
     full = [load.actor for load, count in zip(batch, counts, strict=True) if count]
     if not full:

@@ -18,10 +18,10 @@ ROWS_MAX = 1_000
 
 
 class LoadPreview(Result, frozen=True, kw_only=True):
-    format: str  # as `lochan load -i` takes it
-    packing: str  # gzip, zstd; empty: it is not packed
-    key: str  # as `lochan create --key` takes it, such as `ts:time`; empty: no field suits
-    fields: tuple[str, ...]  # of these rows, as paths with dots
+    format: str  # a value of `lochan load -i`
+    packing: str  # gzip, zstd; empty if it is not packed
+    key: str  # a value of `lochan create --key`, such as `ts:time`; empty if no field suits
+    fields: tuple[str, ...]  # the fields of these rows, as paths with dots
     rows: tuple[Any, ...]
 
 
@@ -63,7 +63,7 @@ def _preview(given: bytes, name: str, format: str, count: int) -> LoadPreview:
     key = "" if found == LINES else suggest(rows)
     fields = dict.fromkeys(field for row in rows for field in _fields(row))
     return LoadPreview(
-        format=found, packing=packing, key=key, fields=tuple(fields), rows=tuple(map(_plain, rows[:count]))
+        format=found, packing=packing, key=key, fields=tuple(fields), rows=tuple(map(_plain_row, rows[:count]))
     )
 
 
@@ -73,9 +73,9 @@ def _lines(head: bytes) -> list[dict[str, str]]:
     return [{LINE: line} for line in head.decode("utf-8", errors="replace").splitlines()[:ROWS_MAX]]
 
 
-def _plain(row: Any) -> Any:
-    """Returns a row with times and exact numbers as in JSON; values that JSON cannot have, such as bytes, are shown as
-    by Python."""
+def _plain_row(row: Any) -> Any:
+    """Returns a row with times and exact numbers as in JSON. Values that JSON cannot have, such as bytes, are shown as
+    Python shows them."""
     from lochan.pools.json_row import BadRow, row_text
 
     try:

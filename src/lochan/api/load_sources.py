@@ -24,7 +24,7 @@ _KEPT_BYTES_MAX = 1 << 20
 
 
 class Stream:
-    """An open file, such as standard input: it can be read here alone, and once."""
+    """An open file, such as standard input. It can be read in this process alone, and once."""
 
     size = None
 
@@ -45,7 +45,7 @@ Given = str | PathLike[str] | BinaryIO
 async def find_sources(
     lake: Lake, given: Sequence[Given], *, follow_links: bool = False, report: Report = ignore_report
 ) -> list[LoadSource]:
-    """The folder of the lake itself is left out. Raises NotFound, Invalid."""
+    """Finds the sources, without the folder of the lake itself. Raises NotFound, Invalid."""
     if any(given.count(each) > 1 for each in given if not isinstance(each, str | PathLike)):
         raise Invalid("standard input can be read once", hint="give - once")
     left_out = None if lake.folder is None else Path(lake.folder)
@@ -56,7 +56,7 @@ async def find_sources(
         elif "://" in fspath(each) and not fspath(each).startswith("file://"):
             found += await _stored_files(lake, place_url(fspath(each)))
         else:
-            found += _local(fspath(each), left_out, follow_links, report)
+            found += _local_files(fspath(each), left_out, follow_links, report)
     return found
 
 
@@ -111,13 +111,13 @@ class _Reading:
 
 def local_sources(source: str, follow_links: bool, report: Report) -> list[File]:
     """Returns files of this machine: a path, a folder, a glob. Raises NotFound."""
-    return _local(source, None, follow_links, report)
+    return _local_files(source, None, follow_links, report)
 
 
-def _local(source: str, left_out: Path | None, follow_links: bool, report: Report) -> list[File]:
+def _local_files(source: str, left_out: Path | None, follow_links: bool, report: Report) -> list[File]:
     from lochan.jobs.load.files import local_file
 
-    paths = [_path(source)]
+    paths = [_path_of(source)]
     if not paths[0].exists() and _GLOB & set(source):
         paths = matching(paths[0])
         if not paths:
@@ -128,7 +128,7 @@ def _local(source: str, left_out: Path | None, follow_links: bool, report: Repor
     return [local_file(each) for each in files]
 
 
-def _path(source: str) -> Path:
+def _path_of(source: str) -> Path:
     if not source.startswith("file://"):
         return Path(source)
     from urllib.parse import unquote
@@ -173,7 +173,7 @@ async def _copy_input(lake: Lake, file: File, copy: Path) -> Input:
 
 
 async def _stats(store: Store, path: str) -> AsyncIterator[Stat]:
-    """The object itself, or those of the folder, or those that match."""
+    """Yields the object itself, the objects of a folder, or those that match a glob."""
     from fnmatch import fnmatchcase
 
     if path and not path.endswith("/") and not _GLOB & set(path):

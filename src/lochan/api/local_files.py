@@ -1,8 +1,8 @@
 """The files of a folder on this machine, to be uploaded or loaded. Files that are left out are reported, with the
 reason.
 
-A link that leads out of the folder is followed only on request: another user may have put it there, and its target is
-not what the user named."""
+A link that leads out of the folder is followed only on request, because another user may have put it there, and its
+target is not what the user named."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from lochan.errors import Invalid, NotFound
 
 FOLLOW_HINT = "give --follow-links to include it"
 _SCHEMES = ("s3", "gs", "az", "file")
-_NEAR = 0.7  # of 1: more than the usual, as names of files are short
+_NEAR = 0.7  # of 1; more than the usual, because names of files are short
 
 Report = Callable[[str, str], None]  # called with what was left out, and what can be done about it
 
@@ -23,8 +23,8 @@ def ignore_report(message: str, hint: str) -> None:
 
 
 def no_file(path: Path) -> NotFound:
-    """Returns an error with the names beside the file: probably one of them was wanted."""
-    return NotFound(f"no file {path}").named(str(path), lambda: near_paths(str(path), _beside(path)))
+    """Returns an error with the names beside the file, because probably one of them was meant."""
+    return NotFound(f"no file {path}").named(str(path), lambda: near_paths(str(path), _paths_beside(path)))
 
 
 def near_paths(path: str, paths: Iterable[str]) -> list[str]:
@@ -42,7 +42,7 @@ def _name(path: str) -> str:
     return last.rpartition(".")[0] or last
 
 
-def _beside(path: Path) -> list[str]:
+def _paths_beside(path: Path) -> list[str]:
     try:
         return list(map(str, path.parent.iterdir()))
     except OSError:
@@ -57,45 +57,45 @@ def files_in(
     with_hidden: bool = True,
     report: Report = ignore_report,
 ) -> Iterator[Path]:
-    """Yields the files in order. `lake` is the folder of the lake itself, which would grow while it is read. Without
-    `with_hidden`, names that begin with a dot or an underscore are passed over. Raises OSError for a folder that cannot
-    be read: it is not an empty one."""
+    """Yields the files in order. `lake` is the folder of the lake itself, which is left out because it would grow while
+    it is read. Without `with_hidden`, names that begin with a dot or an underscore are passed over. Raises OSError for
+    a folder that cannot be read, so that it does not look empty."""
     walk = _Walk(top, lake, follow_links, with_hidden, report)
     yield from walk.files(top, (os.path.realpath(top),))
 
 
 def matching(pattern: Path) -> list[Path]:
-    """All that a pattern with *, ?, [] and ** names, in order. A folder that cannot be read is an error here too, and
-    not one in which nothing fits."""
+    """Returns all paths that a pattern with *, ?, [] and ** names, in order. A folder that cannot be read is an error
+    here too, and not one in which nothing matches."""
     whole = pattern.absolute()
-    return sorted(set(_matching(Path(whole.anchor), whole.parts[1:])))
+    return sorted(set(_match_parts(Path(whole.anchor), whole.parts[1:])))
 
 
-def _matching(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+def _match_parts(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
     if not parts:
         yield base
         return
     first, *rest = parts
     if not _WILD & set(first):
-        if _is_there(base / first):
-            yield from _matching(base / first, tuple(rest))
+        if _path_exists(base / first):
+            yield from _match_parts(base / first, tuple(rest))
         return
     if not base.is_dir():
         return
     with os.scandir(base) as entries:
         found = [(base / entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     if first == "**":
-        yield from _matching(base, tuple(rest))
+        yield from _match_parts(base, tuple(rest))
         for each, is_folder in found:
             if is_folder:
-                yield from _matching(each, parts)
+                yield from _match_parts(each, parts)
         return
     for each, _ in found:
         if fnmatchcase(each.name, first):
-            yield from _matching(each, tuple(rest))
+            yield from _match_parts(each, tuple(rest))
 
 
-def _is_there(path: Path) -> bool:
+def _path_exists(path: Path) -> bool:
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -112,7 +112,7 @@ class _Walk:
         self._report = report
 
     def files(self, folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
-        """Yields files. `above` are the folders that contain this one, itself included, without links: none is entered
+        """Yields files. `above` are the folders that contain this one, and itself, without links; none is entered
         twice."""
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)

@@ -1,4 +1,4 @@
-"""Repositories of another system become repositories of the lake."""
+"""Migrates repositories of another system to repositories of the lake."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lochan.errors import Invalid
 if TYPE_CHECKING:
     from lochan.api.session import Session
 
-Progress = Callable[[int], None]  # called with the number of further commits that are here
+Progress = Callable[[int], None]  # called with the number of further commits that have arrived
 
 
 class LakefsSource(msgspec.Struct, frozen=True):
-    url: str  # of the server: https://lakefs.example.org
+    url: str  # the URL of the server: https://lakefs.example.org
     access_key: str
     secret_key: str
 
@@ -29,7 +29,7 @@ class MigrationResult(Result, frozen=True, kw_only=True):
     repository: str
     branches: int
     tags: int
-    commits: int  # that are new here
+    commits: int  # commits that are new here
     linked: int  # objects whose bytes stay where they are
     copied: int
     bytes_copied: int
@@ -57,7 +57,7 @@ async def migrate_from_lakefs(
         session.lake,
         server,
         name,
-        actor=without_key(session.actor),  # many events; done again, it goes on
+        actor=without_key(session.actor),  # it makes many events, and a repeated call continues
         to=to,
         way=BodiesWay(bodies, tuple(link_also)),
         landed=progress or (lambda count: None),

@@ -53,7 +53,7 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
 def own_metadata(entry: Entry) -> Mapping[str, str]:
     """Returns the metadata that the user has given."""
     if not entry.metadata:
-        return entry.metadata  # most files: nothing of pools is imported for them
+        return entry.metadata  # true of most files, for which nothing of pools is imported
     from lochan.pools.objects import users_metadata
 
     return users_metadata(entry)
@@ -71,11 +71,11 @@ def object_checksums(entry: Entry) -> Mapping[str, str]:
 class Address(Result, frozen=True, kw_only=True):
     """An address where a client may put the bytes of an object directly."""
 
-    token: str  # for `link_address`, once
-    address: str  # in the lake
+    token: str  # an argument of `link_address`, which takes it once
+    address: str  # an address in the lake
     url: str  # where the bytes are to be put
     expires: datetime
-    presigned: str = ""  # takes the bytes by PUT without keys of the store; empty: not asked for, or it cannot sign
+    presigned: str = ""  # a URL that takes the bytes by PUT without keys of the store; empty if there is none
 
     def as_json(self) -> dict[str, Any]:
         """Returns the address as JSON, without `presigned` if there is none."""
@@ -86,7 +86,7 @@ class Address(Result, frozen=True, kw_only=True):
 
 
 class PresignedUrl(Result, frozen=True, kw_only=True):
-    """Anybody who has it may read the object until it expires."""
+    """A URL that lets anybody who has it read the object until it expires."""
 
     url: str
     expires: datetime
@@ -119,7 +119,7 @@ class ObjectDetails(Result, frozen=True, kw_only=True):
 class ObjectPage(Result, frozen=True, kw_only=True):
     objects: tuple[ObjectInfo, ...]
     prefixes: tuple[str, ...]  # what objects have in common up to the delimiter, each once
-    next: str | None  # the `after` of the next page; None: that was all
+    next: str | None  # the `after` of the next page; None on the last page
 
 
 class ObjectTable(NamedTuple):
@@ -139,12 +139,12 @@ class UploadInfo(Result, frozen=True, kw_only=True):
     path: str
     user: str
     date: datetime
-    checksum: str  # the algorithm that parts are summed by; empty: none
+    checksum: str  # the algorithm of the checksums of its parts; empty if there is none
     checksum_type: str  # COMPOSITE, FULL_OBJECT
 
     @property
     def branch(self) -> str:
-        """The branch, or that of the workspace."""
+        """The branch, or the branch of the workspace."""
         return self.ref.partition("+")[0]
 
     @classmethod
@@ -213,11 +213,11 @@ class WorkspaceChange(Result, frozen=True, kw_only=True):
     kind: str  # added, removed, changed
     before: int | None  # its size, if there was an object
     after: int | None
-    added: bool  # whether it is among what is to be committed
+    added: bool  # whether it is part of what will be committed
 
 
 class ChangeCount(Result, frozen=True, kw_only=True):
-    """The number of paths that differ, and the bytes of the objects that are only on one side, or different there."""
+    """The number of paths that differ, and the bytes of the objects that are on one side only, or different there."""
 
     added: int
     removed: int
@@ -253,18 +253,19 @@ class FolderResult(Result, frozen=True, kw_only=True):
 
 
 class UploadResult(FolderResult, frozen=True, kw_only=True):
-    skipped: int = 0  # files that were there already, when an upload was resumed
+    skipped: int = 0  # files that existed already, when an upload was resumed
 
 
 class DownloadResult(FolderResult, frozen=True, kw_only=True):
-    skipped: int  # objects that no file could be made of
+    skipped: int  # objects that cannot be files here
 
 
 # The conflicts that an error is about, one by one. The error itself names only the first of them.
 
 
 def has_conflicts(error: LochanError) -> bool:
-    """Whether the error has them: of a merge, a revert, a cherry-pick, a rebase, or a workspace's commit."""
+    """Returns whether the error has conflicts: from a merge, a revert, a cherry-pick, a rebase, or a workspace's
+    commit."""
     return hasattr(error, "merged") or hasattr(error, "conflicts")
 
 
@@ -272,8 +273,8 @@ async def conflicts_of(error: LochanError) -> AsyncIterator[Conflict]:
     """Yields the conflicts in path order. REQUIRES: `has_conflicts`, and the lake is still open."""
     from lochan.tree.merge import conflicts_of as decoded
 
-    for told in getattr(error, "conflicts", ()):  # from a server, which sends the first of them
-        yield told
+    for conflict in getattr(error, "conflicts", ()):  # from a server, which sends the first of them
+        yield conflict
     if not hasattr(error, "merged"):
         return
     merged: trees.MergeResult = error.merged

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpenObject:
-    """`Ref.open` gives it. There is nothing to close."""
+    """An open object, as `Ref.open` returns it. There is nothing to close."""
 
     __slots__ = ("_entry", "_reader")
 
@@ -60,7 +60,7 @@ class OpenObject:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The user's own."""
+        """The metadata that the user has given."""
         return own_metadata(self._entry)
 
     @property
@@ -70,24 +70,24 @@ class OpenObject:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The sizes of the parts that it was uploaded in; empty: in one piece."""
+        """The sizes of the parts that it was uploaded in; empty if it was uploaded in one piece."""
         return self._entry.parts
 
     def check(self, conditions: Conditions) -> None:
-        """Raises ConditionFailed."""
+        """Raises ConditionFailed if the object does not meet the conditions."""
         conditions.check(self.path, self._entry)
 
     async def stream(
         self, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Its bytes in pieces, checked against what was stored; `piece_bytes` is asked how large each may be. Raises
-        Gone, Corrupt, Invalid for a span outside of it."""
+        """Yields its bytes in pieces, checked against what was stored. `piece_bytes` returns how large each piece may
+        be. Raises Gone, Corrupt, Invalid for a span outside of it."""
         async with aclosing(self._reader.read(self._entry, start, stop, piece_bytes=piece_bytes)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def read(self, start: int = 0, stop: int | None = None) -> bytes:
-        """All of them at once. Raises as `stream` does."""
+        """Returns all of its bytes at once. Raises as `stream` does."""
         if start == 0 and stop in (None, self.size):
             return await self._reader.read_all(self._entry) if self.size else b""
         return b"".join([piece async for piece in self.stream(start, stop)])

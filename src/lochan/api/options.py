@@ -23,9 +23,9 @@ class CommitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     message: str = ""
     metadata: Mapping[str, str] = {}
-    author: str = ""  # default: who acts
-    date: datetime | None = None  # default: now; with a time zone
-    key: str = ""  # idempotency: asked again with the same one, a verb gives its first result
+    author: str = ""  # by default the user who acts
+    date: datetime | None = None  # with a time zone; by default now
+    key: str = ""  # an idempotency key: a repeated call with the same key returns the first result
 
     @property
     def date_us(self) -> int | None:
@@ -50,7 +50,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s, self.threads)
 
     def within(self, memory_bytes_max: int | None) -> EngineOptions:
-        """Returns the options for a user of a server: no more memory than that, and no more threads than processors."""
+        """Returns the options for a user of a server, with no more memory than that, and no more threads than
+        processors."""
         import os
 
         most = self.limits.memory_bytes if memory_bytes_max is None else memory_bytes_max
@@ -61,7 +62,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class QueryOptions(EngineOptions, frozen=True, kw_only=True):
     """Options of a query that a server sets: see `Lake.query`."""
 
-    ref: str = ""  # where sources are read that name none
+    ref: str = ""  # the ref of sources that name none
     permits: Permits | None = None  # what the user may read; None: everything
     reads_only: bool = False  # a query that would change a pool is refused
     alive: Callable[[], bool] | None = None  # called while the query is planned: False gives it up
@@ -80,17 +81,17 @@ class PutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     headers: Mapping[str, str] = {}  # Cache-Control and its like, by lower-case name
     metadata: Mapping[str, str] = {}
     md5: str = ""  # in hex; the body must have it
-    checksums: Mapping[str, str | None] = {}  # S3's, in base64 by algorithm, kept and compared; None: only kept
+    checksums: Mapping[str, str | None] = {}  # S3's, in base64 by algorithm: kept and compared, or only kept if None
     conditions: Conditions = NO_CONDITIONS  # on the object that is there
 
 
 class CopyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The properties of a copy that differ from its source's; None: the same."""
+    """The properties of a copy that differ from those of its source; None keeps the source's."""
 
     content_type: str | None = None
     headers: Mapping[str, str] | None = None
     metadata: Mapping[str, str] | None = None
-    checksum: str = ""  # an algorithm of S3's: the copy has a checksum of the whole object by it
+    checksum: str = ""  # an algorithm of S3's, by which the copy gets a checksum of the whole object
     conditions: Conditions = NO_CONDITIONS  # on the object that is there
     source_conditions: Conditions = NO_CONDITIONS
 
@@ -102,7 +103,7 @@ DEFAULT_ENGINE = EngineOptions()
 
 
 def parse_time(text: str) -> datetime:
-    """Parses ISO 8601, in UTC unless it has an offset; or a time relative to now: `yesterday`, `2 hours ago`. Raises
+    """Parses ISO 8601, in UTC unless it has an offset, or a time relative to now: `yesterday`, `2 hours ago`. Raises
     Invalid."""
     from lochan.clock import SystemClock
     from lochan.versioning.uri import parse_time as parse

@@ -11,6 +11,7 @@ from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.formats.commit import Commit
+    from lochan.versioning.name_filter import NameFilter
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.state.refs_state import RefsState
 
@@ -59,20 +60,20 @@ async def overview(repository: OpenRepository, now: int, days: int) -> Repositor
         objects=held.objects,
         bytes=held.bytes,
         rows=held.rows,
-        branches=len(branches),
+        branches=len(refs.shown_branches()),
         tags=len(refs.tags()),
         commits=_by_day(refs, [each.head for each in branches], now, days),
     )
 
 
 async def compare_branches(
-    repository: OpenRepository, base: str, prefix: str, after: str
+    repository: OpenRepository, base: str, wanted: NameFilter
 ) -> AsyncIterator[BranchComparison]:
     from lochan.versioning.revisions.graph import divergence
 
     there = (await repository.resolve(base)).commit_id
     refs, _ = await repository.refs()
-    for each in refs.branches(prefix, after):
+    for each in refs.shown_branches(wanted):
         ahead, behind = divergence(refs.recorded, each.head, there)
         held = await _count_contents(repository, refs.commit(each.head))
         yield BranchComparison(name=each.name, head=each.head, ahead=ahead, behind=behind, **held._asdict())

@@ -48,22 +48,23 @@ class Upload:
         return f"<Upload {self.id} of {self.repository_name}@{self.ref_name}/{self.path}>"
 
     async def show(self) -> UploadInfo:
-        """Raises NotFound for one that was completed or aborted, and for one of another object."""
-        async with self._opened(fresh=True) as (_, found):
+        """Returns the details of an open upload. Raises NotFound for one that was completed or aborted, and for one of
+        another object."""
+        async with self._open_upload(fresh=True) as (_, found):
             return UploadInfo.of(found)
 
     async def parts(self, *, after: int = 0) -> list[PartInfo]:
         """Lists the uploaded parts by number, after the part `after`. Raises NotFound."""
-        async with self._opened(fresh=True) as (repository, _):
+        async with self._open_upload(fresh=True) as (repository, _):
             return [PartInfo.of(each) for each in repository.folded().uploads.parts(self.id) if each.number > after]
 
     async def put_part(self, number: int, body: Body | SizedBody, *, key: str = "") -> PartInfo:
-        """One that was put before under the same number is replaced, so that to put it twice does no harm. Raises
-        NotFound, BadDigest, Invalid."""
+        """Uploads a part. It replaces a part that was put before under the same number, so that putting it twice does
+        no harm. Raises NotFound, BadDigest, Invalid."""
         from lochan.versioning.uploads import put_part
 
         actor = self._session.acting(key, "put part", self.repository_name, self.id, number)
-        async with self._opened() as (repository, found):
+        async with self._open_upload() as (repository, found):
             own = {found.opened.checksum: None} if found.opened.checksum else {}
             if not is_sized(body):
                 put = put_part(repository, self.id, number, chunks_of(body), actor=actor, checksums=own)
@@ -92,7 +93,7 @@ class Upload:
         conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> PartInfo:
-        """A span of an object of any ref, which must be as the conditions say; within a repository no byte is moved,
+        """Copies a span of an object of any ref, which must meet the conditions. Within a repository no byte is copied,
         unless it is a plain file of a workspace. Raises NotFound, Invalid, PreconditionFailed."""
         from lochan.versioning.bodies.digests import digests
         from lochan.versioning.objects import stat
@@ -101,7 +102,7 @@ class Upload:
 
         place = number, source.repository_name, source.name, path, start, stop
         actor = self._session.acting(key, "copy part", self.repository_name, self.id, *place)
-        async with self._opened() as (repository, found), self._session.opened(source.repository_name) as other:
+        async with self._open_upload() as (repository, found), self._session.opened(source.repository_name) as other:
             sums = (found.opened.checksum,) if found.opened.checksum else ()
             _, read_at = await other.refs()
             entry = await stat(other, full_name(source, other), path)
@@ -126,10 +127,11 @@ class Upload:
         conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> ObjectInfo:
-        """The object, seen from now on, with the type and the metadata that the upload was created with, unless others
-        are given. `checksum` is the one that the whole must have, by the upload's own algorithm.
-        The upload's id is its idempotency key: completed again, with or without another one, it answers as the first
-        time. Raises NotFound, BadPart, BadPartOrder, PartTooSmall, BadDigest, PreconditionFailed."""
+        """Makes the parts the object, visible from now on, with the type and the metadata that the upload was created
+        with, unless others are given. `checksum` is the one that the whole must have, by the upload's own algorithm.
+
+        The upload's id is its idempotency key: a repeated completion, with or without another key, returns the first
+        result. Raises NotFound, BadPart, BadPartOrder, PartTooSmall, BadDigest, PreconditionFailed."""
         from lochan.versioning.objects import find
         from lochan.versioning.uploads import PartRequest, complete
 
@@ -142,7 +144,7 @@ class Upload:
             if found is not None and not self._is_of(found, repository):
                 raise _no_upload(self.id)
             ref = self.ref_name or repository.repository.default_branch
-            if check is not None and "+" in ref:  # one writer's: what they look at is what is there
+            if check is not None and "+" in ref:  # a workspace has one writer, so a look at the object is enough
                 check(await find(repository, ref, self.path))
             sums = {} if found is None else self._checksums(repository, found, parts, checksum)
             made = await complete(
@@ -155,13 +157,13 @@ class Upload:
                 content_type=content_type,
                 metadata=metadata,
             )
-            if found is None:  # completed before: the object tells, as long as it is there
+            if found is None:  # it was completed before: the object itself tells, as long as it exists
                 there = await find(repository, ref, self.path)
                 return ObjectInfo.of(made if there is None or there.etag != made.etag else there)
             return ObjectInfo.of(made)
 
     async def abort(self, *, key: str = "") -> None:
-        """With all its parts. Raises NotFound."""
+        """Aborts the upload and drops all its parts. Raises NotFound."""
         from lochan.versioning.uploads import abort
 
         actor = self._session.acting(key, "abort upload", self.repository_name, self.id)
@@ -172,8 +174,9 @@ class Upload:
             await abort(repository, self.id, actor=actor)
 
     @asynccontextmanager
-    async def _opened(self, *, fresh: bool = False) -> AsyncIterator[tuple[OpenRepository, OpenUpload]]:
-        """Raises NotFound for one that is not open, of another object, or of a branch that is gone."""
+    async def _open_upload(self, *, fresh: bool = False) -> AsyncIterator[tuple[OpenRepository, OpenUpload]]:
+        """Opens the repository, and finds the upload. Raises NotFound for one that is not open, of another object, or
+        of a deleted branch."""
         async with self._session.opened(self.repository_name) as repository:
             if fresh:
                 await repository.refs()
@@ -185,8 +188,8 @@ class Upload:
             yield repository, found
 
     async def _find(self, repository: OpenRepository) -> OpenUpload | None:
-        """Finds the upload. If this process has it in memory, the journal is not read again: an append to the journal
-        decides anyway."""
+        """Finds the upload. If this process has it in memory, the journal is not read again, because an append to the
+        journal decides anyway."""
         return repository.folded().uploads.find(self.id) or (await repository.refs())[0].uploads.find(self.id)
 
     def _is_of(self, found: OpenUpload, repository: OpenRepository) -> bool:
@@ -197,16 +200,16 @@ class Upload:
     def _checksums(
         self, repository: OpenRepository, found: OpenUpload, parts: Sequence[NamedPart | PartInfo], declared: str
     ) -> dict[str, str]:
-        """Returns the checksums of the whole object, computed from those of its parts; none if a part has none. Raises
-        BadDigest if they differ from the declared one."""
+        """Returns the checksums of the whole object, computed from those of its parts, or none if a part has none.
+        Raises BadDigest if they differ from the declared one."""
         from lochan.versioning.bodies.checksums import of_parts
 
         name, uploads = found.opened.checksum, repository.folded().uploads
         put: list[UploadPart | None] = [uploads.part(self.id, part.number) for part in parts]
-        known = [(part.checksums[name], part.size) for part in put if part is not None and name in part.checksums]
-        if not name or not known or len(known) != len(put):
+        part_sums = [(part.checksums[name], part.size) for part in put if part is not None and name in part.checksums]
+        if not name or not part_sums or len(part_sums) != len(put):
             return {}
-        whole = of_parts(name, found.opened.checksum_type, known)
+        whole = of_parts(name, found.opened.checksum_type, part_sums)
         if declared and declared not in (whole, whole.partition("-")[0]):
             raise BadDigest(f"{self.path!r}: the {name} of the parts is {whole}, but {declared} was declared")
         return {name: whole}

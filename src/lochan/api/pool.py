@@ -47,12 +47,12 @@ class Pool(Repository):
         load_options: LoadOptions = DEFAULT_LOAD,
         shared: bool = False,
     ) -> LoadResult:
-        """One commit, all of it or nothing. `rows` are dicts; a frame of pandas or Polars, a relation of DuckDB, an
-        Arrow table or reader, or whatever else speaks Arrow; files: paths, globs, folders, URLs, an open one; or bytes
-        of any format, whole or as they come. `load_options` are for files and bytes. With a key in `options`, a load
-        that is asked for again loads nothing twice. `shared`: few bytes may share their commit with other loads of the
-        moment. Raises Invalid for what is no rows, NotFound for files that are not there, NothingToDo where there are
-        no rows."""
+        """Loads rows as one commit: all of them or none. `rows` are dicts; a frame of pandas or Polars, a relation of
+        DuckDB, an Arrow table or reader, or anything else that speaks Arrow; files: paths, globs, folders, URLs, an
+        open one; or bytes of any format, whole or in pieces. `load_options` are for files and bytes. With a key in
+        `options`, a repeated load is not loaded twice. With `shared`, few bytes may share their commit with other loads
+        of the moment. Raises Invalid for what is no rows, NotFound for files that do not exist, NothingToDo if there
+        are no rows."""
         if message:
             options = msgspec.structs.replace(options, message=message)
         if is_row_bytes(rows):
@@ -71,7 +71,7 @@ class Pool(Repository):
         return LoadResult.of(done)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
-        """Which engine `load_files` would take: duckdb or spark. Raises Refused for Spark that cannot run."""
+        """Returns which engine `load_files` would use: duckdb or spark. Raises Refused for Spark that cannot run."""
         spark = loads_on_spark(engine, sources, self._session.spark(engine.master))
         return "spark" if spark else "duckdb"
 
@@ -86,10 +86,10 @@ class Pool(Repository):
         progress: BytesProgress | None = None,
         stages: Listener | None = None,
     ) -> LoadResult:
-        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if
-        `load_options` say so, and has its name once its rows have landed. `progress` is called with bytes while DuckDB
-        loads, `stages` with the progress of Spark. Raises NotFound, Invalid for what is no rows, NothingToDo if there
-        are none, Refused if it is not a pool."""
+        """Loads what `Lake.load_sources` found as one commit: all of it or nothing. The pool is made if `load_options`
+        ask for it, and has its name once its rows have landed. `progress` is called with bytes while DuckDB loads,
+        `stages` with the progress of Spark. Raises NotFound, Invalid for what is no rows, NothingToDo if there are
+        none, Refused if it is not a pool."""
         message = message_of(options)
         files = [(each.name, each.size) for each in sources]
         actor = self._session.acting(options.key, "load files", self.name, branch, files, load_options, message)
@@ -107,9 +107,9 @@ class Pool(Repository):
         name: str = "",
         archive: bool = False,
     ) -> LoadResult:
-        """The bytes of a file of rows, in any format that `load_files` knows: one commit, all of it or nothing. `name`
-        is how messages call it, and its ending may tell the format. `archive`: they are a tar of such files. Raises as
-        `load_files` does."""
+        """Loads the bytes of a file of rows, in any format that `load_files` supports, as one commit: all of it or
+        nothing. `name` is what messages call it, and its ending may decide the format. With `archive`, the bytes are a
+        tar of such files. Raises as `load_files` does."""
         given = self._session, self.name, body, load_options, options, _HERE
         return await load_bytes(*given, branch=branch, name=name, archive=archive)
 
@@ -122,10 +122,10 @@ class Pool(Repository):
         stop: threading.Event | None = None,
         progress: BatchListener | None = None,
     ) -> None:
-        """Follows a source: what has come in a while is one commit, and each row comes once, also after it was killed
-        and started again. It goes on until the source ends or `stop` is set: then what was read has landed.
-        Cancelling it after that does not wait. `progress` gets each batch. Raises NotFound, Refused if it is no
-        pool or if another stream has the same checkpoint, and what keeps it from going on; what landed stays."""
+        """Follows a source. What arrives within a while is one commit, and each row is loaded once, even if the process
+        was killed and started again. It goes on until the source ends or `stop` is set; then what was read has landed.
+        Cancelling it after that does not wait. `progress` is called with each batch. Raises NotFound, Refused if it is
+        no pool or if another stream has the same checkpoint, and what keeps it from going on; what landed stays."""
         import threading
 
         from lochan.api.streams import StreamOptions, StreamRequest, follow
@@ -139,20 +139,20 @@ class Pool(Repository):
     async def query(
         self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
     ) -> Result:
-        """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""
+        """Runs a query that reads this pool, and so need not begin with `from`. Raises as `Lake.query` does."""
         from lochan.api.queries import run_options, run_query
 
         chosen = run_options(self._session, text, options, self.name, progress=progress)
         return await run_query(self._session.lake, text, chosen)
 
     async def fields(self) -> list[str]:
-        """The fields of its rows on the default branch, as paths with dots. Raises NotFound."""
+        """Returns the fields of its rows on the default branch, as paths with dots. Raises NotFound."""
         from lochan.engines.explain import fields_of
 
         return await fields_of(self._session.lake.queries(), self.name)
 
     async def summary(self, branch: str = "") -> PoolSummary:
-        """What a branch holds. Raises NotFound, Refused for a repository of files."""
+        """Returns what a branch holds. Raises NotFound, Refused for a repository of files."""
         from lochan.pools.objects import entries, summarize_objects
 
         async with self._session.opened(self.name) as repository:
@@ -166,7 +166,7 @@ class Pool(Repository):
     async def delete_rows(
         self, where: str, options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
     ) -> DeleteResult:
-        """The rows for which the expression is true, such as `status < 400`, as one commit. Raises QueryError,
+        """Deletes the rows for which the expression is true, such as `status < 400`, as one commit. Raises QueryError,
         NothingToDo, Refused for a repository of files."""
         from lochan.engines.duckdb.delete import delete_where
 
@@ -181,8 +181,8 @@ class Pool(Repository):
     async def delete_objects(
         self, ids: Sequence[str], options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
     ) -> str:
-        """Data objects by their ids or the beginnings of these, as one commit, whose id it gives. Raises NotFound,
-        Ambiguous, Refused for a repository of files."""
+        """Deletes data objects, by their ids or the beginnings of these, as one commit, and returns its id. Raises
+        NotFound, Ambiguous, Refused for a repository of files."""
         from lochan.pools.commit_objects import delete_objects
 
         message = message_of(options)
@@ -201,8 +201,9 @@ class Pool(Repository):
         branch: str = "",
         progress: Listener | None = None,
     ) -> CompactResult:
-        """Merges data objects that overlap or are small; the rows stay the same, and earlier commits hold the objects
-        as they were. `progress` gets how far Spark is. Raises NothingToDo, Refused for a repository of files."""
+        """Merges data objects that overlap or are small. The rows stay the same, and earlier commits still hold the
+        objects as they were. `progress` is called with the progress of Spark. Raises NothingToDo, Refused for a
+        repository of files."""
         from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 
@@ -216,7 +217,7 @@ class Pool(Repository):
             return CompactResult(**done._asdict())
 
     async def try_compact(self, which: CompactOptions = EVERYTHING, *, branch: str = "") -> list[CompactGroup]:
-        """What `compact` would merge with what; nothing is changed."""
+        """Returns which objects `compact` would merge, and changes nothing."""
         from lochan.jobs.compaction_plan import rehearse
 
         async with self._session.opened(self.name) as repository:

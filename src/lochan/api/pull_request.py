@@ -75,15 +75,16 @@ class PullRequest:
             refs, _ = await repository.refs()
             return list(_checks(refs, refs.pulls.get(self.id)))
 
-    async def diff(self, prefix: str = "") -> AsyncIterator[Change]:
-        """What it changes, in path order; what is staged does not count. Raises NotFound if its source is gone."""
+    async def diff(self, prefix: str = "", after: str = "") -> AsyncIterator[Change]:
+        """What it changes, in path order, behind the path `after`; what is staged does not count. Raises NotFound if
+        its source is gone."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:
             refs, _ = await repository.refs()
             found = refs.pulls.get(self.id)
             sides = (found.merged_base, found.merged) if found.merged else _heads(refs, found)
-            several = diff(repository, *sides, prefix=prefix, three_dot=not found.merged)
+            several = diff(repository, *sides, prefix=prefix, after=after, three_dot=not found.merged)
             async with aclosing(several) as differences:
                 async for each in differences:
                     yield Change.of(each)

@@ -27,8 +27,8 @@ class PullRequestSummary(Result, frozen=True, kw_only=True):
     updated: datetime
     comments: int
     ended: datetime | None = None  # when it was closed or merged
-    commit: str = ""  # the head of the target that it was merged as
-    description: str | None = None  # None: it was not requested
+    commit: str = ""  # the head of the target that merged it
+    description: str | None = None  # None if it was not requested
 
     @classmethod
     def of(cls, found: PullState, description: str | None = None) -> PullRequestSummary:
@@ -39,13 +39,13 @@ class PullReview(Result, frozen=True, kw_only=True):
     """The last review of a user."""
 
     user: str
-    verdict: str  # approve, changes
+    verdict: str  # approve or changes
     commit: str  # the head of the source that was reviewed
     date: datetime
     text: str
-    current: bool  # whether the source is still there
-    dismissed_by: str  # empty: it stands
-    active: bool  # whether the user may still do anything here
+    current: bool  # whether that is still the head of the source
+    dismissed_by: str  # empty if it stands
+    active: bool  # whether the user is neither disabled nor deleted
 
     @classmethod
     def of(cls, found: ReviewState, text: str, head: str, active: bool) -> PullReview:
@@ -71,7 +71,7 @@ class PullCheck(Result, frozen=True, kw_only=True):
     user: str
     date: datetime
     commit: str
-    required: bool  # whether a rule of the target asks for it
+    required: bool  # whether a rule of the target requires it
 
     @classmethod
     def of(cls, found: CheckState, commit: str, required: bool) -> PullCheck:
@@ -88,11 +88,11 @@ class PullCheck(Result, frozen=True, kw_only=True):
 
 
 class PullRequestInfo(PullRequestSummary, frozen=True, kw_only=True):
-    head: str  # of the source; of a merged request, what was merged; empty: the source is gone
-    reviewers: tuple[str, ...]  # who were asked
+    head: str  # the head of the source, or what was merged of a merged request; empty if the source is gone
+    reviewers: tuple[str, ...]  # users who were requested to review it
     reviews: tuple[PullReview, ...]
     checks: tuple[PullCheck, ...]
-    threads: int  # that are not resolved
+    threads: int  # the number of threads that are not resolved
     ended_by: str
     unmet: tuple[str, ...]  # why it cannot be merged yet; conflicts are found by `conflicts`
 
@@ -102,11 +102,11 @@ class PullComment(Result, frozen=True, kw_only=True):
     user: str
     date: datetime
     text: str
-    path: str  # empty: it is about the whole request
+    path: str  # empty if it is about the whole request
     conflict: bool  # it is about the conflict at that path
-    thread: str  # the comment that it answers; empty: it begins a thread
+    thread: str  # the comment that it answers; empty if it begins a thread
     edited: datetime | None
-    resolved_by: str  # of a comment that begins a thread; empty: it is not resolved
+    resolved_by: str  # the user who resolved the thread that this comment begins; empty if it is not resolved
 
     @classmethod
     def of(cls, found: CommentState, texts: Mapping[TextPlace, str]) -> PullComment:
@@ -127,8 +127,8 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The decision about a path that both branches have changed."""
 
     path: str
-    take: str  # ours: the target's version; theirs: the source's; base: as it was before both; bytes: these bytes
-    content: bytes = b""  # in JSON, base64
+    take: str  # ours: the target's version; theirs: the source's; base: as it was before both; bytes: `content`
+    content: bytes = b""  # base64 in JSON
 
 
 def info_of(

@@ -137,7 +137,7 @@ def functions() -> list[str]:
 
 
 PIECE_BYTES = 1 << 20
-_SLICE_BYTES = 256 << 10  # of rows in memory; as text they are some times as large
+_SLICE_BYTES = 256 << 10  # of rows in memory, which are several times as large as text
 Put = Callable[[bytes], None]
 Count = Callable[[int], None]
 
@@ -162,11 +162,11 @@ def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None, count: Cou
     if left == 0:
         return
     for batch in batches:
-        taken = batch if left is None else batch.slice(0, left)
-        yield taken
-        count(taken.num_rows)
+        part = batch if left is None else batch.slice(0, left)
+        yield part
+        count(part.num_rows)
         if left is not None:
-            left -= taken.num_rows
+            left -= part.num_rows
             if not left:
                 return
 
@@ -179,7 +179,7 @@ def _slice_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 class _Sink(io.BytesIO):
-    """A file for writers that want one. Nothing is kept in it."""
+    """A file for writers that need one. It keeps nothing."""
 
     def __init__(self, put: Put) -> None:
         super().__init__()
@@ -188,8 +188,8 @@ class _Sink(io.BytesIO):
         self._broken = False
 
     def until_broken(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A writer that is closed by an error writes an end that must not get out. Rows that were written do not wait
-        for the next ones."""
+        """Yields the batches. A writer that is closed by an error writes an end that must not get out. Rows that were
+        written do not wait for the next ones."""
         try:
             for batch in batches:
                 yield batch

@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from lochan.store.protocol import Store
 
 _LOST_SHOWN = 1_000
-_TOLD_MAX = 100  # damaged files in one event
+_RECORDED_MAX = 100  # damaged files in one event
 
 
 class FindingInfo(Result, frozen=True, kw_only=True):
     kind: str
-    damage: bool  # else it is only a note
+    damage: bool  # whether it is damage; otherwise it is only a note
     path: str
-    repository: str  # its name; empty: the lake itself
+    repository: str  # its name; empty for the lake itself
     detail: str
     count: int  # files
     bytes: int
     meaning: str
     remedy: str
-    repaired: str  # what was done about it; empty: nothing
+    repaired: str  # what was done about it; empty if nothing was
 
 
 class FsckResult(Result, frozen=True, kw_only=True):
     repositories: int
-    events: int  # of their journals
+    events: int  # the number of events of their journals
     files: int
     bytes: int
     damaged: int  # findings
@@ -63,16 +63,16 @@ class RebuiltInfo(Result, frozen=True, kw_only=True):
 
 
 class RebuildPart(Result, frozen=True, kw_only=True):
-    repository: str  # its name; empty: the lake's own journal
+    repository: str  # its name; empty for the lake's own journal
     events: int
     same: int  # files that are the same, byte for byte
-    same_content: int  # that another writer of Parquet has written
+    same_content: int  # files with the same rows, which another release of Parquet has written
     made: int
-    missing: int  # that a check found
+    missing: int  # files that a check found missing
     differs: int
     lost: int
-    primary: int  # trees that cannot be made again from events; they are checked by their hash alone
-    files: tuple[RebuiltInfo, ...]  # that are not the same
+    primary: int  # trees that cannot be made again from events, and are checked by their hash alone
+    files: tuple[RebuiltInfo, ...]  # files that are not the same
 
 
 class RebuildResult(Result, frozen=True, kw_only=True):
@@ -87,9 +87,9 @@ class ScrubResult(Result, frozen=True, kw_only=True):
     repository: str
     files: int  # read by this call
     bytes: int
-    complete: bool  # the round is
+    complete: bool  # whether the round is complete
     rounds: int
-    damaged: tuple[FindingInfo, ...]  # of the round so far
+    damaged: tuple[FindingInfo, ...]  # what the round has found so far
 
 
 class BackupResult(Result, frozen=True, kw_only=True):
@@ -98,8 +98,8 @@ class BackupResult(Result, frozen=True, kw_only=True):
     repositories: int
     files: int  # copied
     bytes: int
-    kept: int  # that were there already
-    records: int  # of journals
+    kept: int  # files that were there already
+    records: int  # the number of records of journals
     ended: datetime
     lost: tuple[str, ...]  # files that the lake itself has lost
 
@@ -164,12 +164,12 @@ async def rebuild(
     lake = session.lake
     elsewhere = open_destination(lake.other_store, to) if to else None
     request = RebuildRequest(tuple(repositories), check, missing, elsewhere)
-    digest = await _on_spark(session, master) if engine == "spark" else None
+    digest = await _digest_on_spark(session, master) if engine == "spark" else None
     work = LakeRebuild(await lake.storages.current_files(), request, scratch_store, lake.clock, digest)
-    return RebuildResult(parts=tuple([_rebuilt(each) async for each in work.run()]))
+    return RebuildResult(parts=tuple([_rebuild_part(each) async for each in work.run()]))
 
 
-async def _on_spark(session: Session, master: str) -> DigestSource:
+async def _digest_on_spark(session: Session, master: str) -> DigestSource:
     import asyncio
 
     from lochan.api.options import DEFAULT_ENGINE
@@ -191,7 +191,7 @@ async def _on_spark(session: Session, master: str) -> DigestSource:
     return in_waves(wave)
 
 
-def _rebuilt(part: JournalRebuild) -> RebuildPart:
+def _rebuild_part(part: JournalRebuild) -> RebuildPart:
     counts = part.outcomes
     return RebuildPart(
         repository=part.name,
@@ -230,7 +230,7 @@ async def scrub(
         async with session.opened(name) as repository:
             alarm = repository.journal.schema.alarm
             step = await scrub_step(repository, rate=rate, seconds=seconds or float("inf"), alarm=alarm)
-            await _tell(session, repository.repository.id, step)
+            await _record_findings(session, repository.repository.id, step)
         damaged = tuple(
             FindingInfo(
                 kind=kind,
@@ -267,7 +267,7 @@ async def scrub(
 async def scrub_as_job(
     session: Session, repositories: Sequence[str] = (), *, rate: int, seconds: float
 ) -> tuple[ScrubResult, ...]:
-    """The same as a job of its own, which `lochan jobs` shows; it has failed if there is damage."""
+    """Scrubs repositories as a job of its own, which `lochan jobs` shows. The job has failed if there is damage."""
     from lochan.formats.job import DONE, FAILED
     from lochan.jobs.record import JobReporter
 
@@ -290,7 +290,7 @@ async def damaged_files(session: Session) -> dict[str, int]:
     return {each.name: found.files(each.id) for each in await session.lake.repositories()}
 
 
-async def _tell(session: Session, repository: str, step: ScrubStep) -> None:
+async def _record_findings(session: Session, repository: str, step: ScrubStep) -> None:
     """Records findings in the lake's journal: each round records them as they are found, and at its end if there are
     fewer than before."""
     from lochan.formats.lake_events import DamagedFile, DamageFound
@@ -300,10 +300,10 @@ async def _tell(session: Session, repository: str, step: ScrubStep) -> None:
     journal = await session.lake.journal()
     before = (await journal.fresh()).of(Damage).files(repository)
     now = len(step.report.damaged)
-    now = now if step.is_complete else max(now, before)  # until its end a round has not seen everything
+    now = now if step.is_complete else max(now, before)  # until its end, a round has not seen everything
     if not step.found and now == before:
         return
-    files = tuple(DamagedFile(each.kind, each.address, each.path, each.detail) for each in step.found[:_TOLD_MAX])
+    files = tuple(DamagedFile(each.kind, each.address, each.path, each.detail) for each in step.found[:_RECORDED_MAX])
     event = DamageFound(repository, files, len(step.found), now)
     await journal.submit(AppendRequest(session.actor, lambda state: [event]))
 
@@ -359,7 +359,7 @@ def _backup_result(target: Store, manifest: BackupManifest, copy: LakeCopy) -> B
 
 
 def open_destination(open_store: Callable[[str], Store], destination: str) -> Store:
-    """A folder is made if it is not there. Raises what opening the store raises."""
+    """Opens the store of a destination. A missing folder is made. Raises the errors of opening the store."""
     if not destination:
         raise Invalid("the destination is empty", hint="give a folder or a URL")
     if "://" in destination and not destination.startswith("file://"):
@@ -376,7 +376,7 @@ def open_destination(open_store: Callable[[str], Store], destination: str) -> St
 
 @contextmanager
 def scratch_store() -> Iterator[Store]:
-    """A store in a folder of its own, which is removed afterwards."""
+    """Opens a store in a temporary folder, which is removed afterwards."""
     from shutil import rmtree
 
     from lochan.store.local import LocalStore

@@ -175,12 +175,14 @@ class Ref:
         since: datetime | None = None,
         until: datetime | None = None,
         first_parent: bool = False,
+        after: str = "",
     ) -> AsyncIterator[Commit]:
         """Commits behind it, the youngest first, as they are asked for; with paths or prefixes, those that changed one
-        of them. Raises NotFound."""
+        of them. `after`: only those that come behind the commit of this id, where a log before has ended. Raises
+        NotFound, Invalid."""
         from lochan.versioning.revisions.log import history
 
-        request = _log_request(path, prefix, author, grep, since, until, first_parent)
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(after=after)
         async with self._opened() as (repository, name), aclosing(history(repository, name, request)) as found:
             async for id, commit in found:
                 yield Commit.of(id, commit)
@@ -200,19 +202,22 @@ class Ref:
         give it. Raises NotFound."""
         from lochan.versioning.revisions.log import walk
 
-        request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
+        request = _log_request(path, prefix, author, grep, since, until, first_parent)
         async with self._opened() as (repository, name), aclosing(walk(repository, name, request)) as found:
             async for id, commit, matches in found:
                 yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
-    async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
-        """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
-        changed since the two parted. Raises NotFound."""
+    async def diff(
+        self, right: NamedRef | str, *, prefix: str = "", after: str = "", three_dot: bool = False
+    ) -> AsyncIterator[Change]:
+        """What is different at `right`, in path order; committed on both sides. `after`: only behind this path, to go
+        on where a part ended. `three_dot`: only what the right has changed since the two parted. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
-            async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
+            found = diff(repository, name, other, prefix=prefix, after=after, three_dot=three_dot)
+            async with aclosing(found) as differences:
                 async for difference in differences:
                     yield Change.of(difference)
 
@@ -357,8 +362,9 @@ class Ref:
             return ObjectDetails.of(await repository.places.place(await self._entry(repository, name, path)))
 
     async def presign(self, path: str, *, expires_s: float = 900) -> PresignedUrl | None:
-        """A URL that gives the object's bytes, from the store itself, to anybody who has it. None: the store cannot
-        sign, or the object shares a file with others. Raises NotFound, Invalid."""
+        """A URL that gives the object's bytes to anybody who has it: the store's own, or else, on a lake behind a
+        server, one of the server that ends with the access key of whoever asks. None: the lake is opened without a
+        server, and the store cannot sign, or the object shares a file with others. Raises NotFound, Invalid."""
         from lochan.versioning.presigned import EXPIRES_S_MAX, url_to_read
 
         if not 0 < expires_s <= EXPIRES_S_MAX:

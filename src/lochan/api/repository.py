@@ -11,7 +11,7 @@ from lochan.api.collection import GarbageCollection
 from lochan.api.object_results import UploadInfo
 from lochan.api.pull_request import PullRequest
 from lochan.api.pull_results import PullRequestSummary
-from lochan.api.ref import NamedRef, Ref, full_name, name_of
+from lochan.api.ref import NamedRef, Ref, files_only, full_name, name_of
 from lochan.api.results import (
     BisectStep,
     BranchInfo,
@@ -26,6 +26,7 @@ from lochan.api.results import (
 from lochan.api.session import Session
 from lochan.api.storage import Storage
 from lochan.api.workspace import Workspace, info_of
+from lochan.versioning.name_filter import NameFilter
 
 if TYPE_CHECKING:
     from lochan.api.hooks import HookInfo, HookRunInfo
@@ -99,11 +100,15 @@ class Repository:
         """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
         return Workspace(self._session, self.name, name)
 
-    async def branches(self, prefix: str = "", after: str = "") -> AsyncIterator[BranchInfo]:
-        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
+    async def branches(
+        self, prefix: str = "", after: str = "", contains: str = "", *, show_hidden: bool = False
+    ) -> AsyncIterator[BranchInfo]:
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case; those that were created as hidden only with `show_hidden`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for each in refs.branches(prefix, after):
+            wanted = NameFilter(prefix, after, contains)
+            for each in refs.branches(wanted) if show_hidden else refs.shown_branches(wanted):
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
     async def overview(self, days: int = 30) -> RepositoryOverview:
@@ -115,25 +120,28 @@ class Repository:
             return await overview(repository, self._session.lake.clock.wall(), days)
 
     async def compare_branches(
-        self, base: NamedRef | str = "", prefix: str = "", after: str = ""
+        self, base: NamedRef | str = "", prefix: str = "", after: str = "", contains: str = ""
     ) -> AsyncIterator[BranchComparison]:
         """How far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch unless
         it is named. In the order of their names, as `branches` gives them. Raises NotFound."""
         from lochan.api.overview import compare_branches
 
         async with self._session.opened(self.name) as repository:
-            async for each in compare_branches(repository, full_name(base, repository), prefix, after):
+            wanted = NameFilter(prefix, after, contains)
+            async for each in compare_branches(repository, full_name(base, repository), wanted):
                 yield each
 
-    async def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
-        """At the commit that `source` names now, or that of the default branch; nothing is copied. Raises
-        AlreadyExists, NotFound, Invalid."""
+    async def create_branch(
+        self, name: str, source: NamedRef | str = "", *, hidden: bool = False, key: str = ""
+    ) -> Branch:
+        """At the commit that `source` names now, or that of the default branch; nothing is copied. `hidden`: lists of
+        branches leave it out. Raises AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_branch
 
         async with self._session.opened(self.name) as repository:
             start = full_name(source, repository)
-            actor = self._session.acting(key, "create branch", self.name, name, start)
-            head = await create_branch(repository, name, start, actor=actor)
+            actor = self._session.acting(key, "create branch", self.name, name, start, *([hidden] if hidden else []))
+            head = await create_branch(repository, name, start, hidden=hidden, actor=actor)
         return Branch(self._session, self.name, name, head)
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
@@ -153,13 +161,43 @@ class Repository:
             head = await restore_branch(repository, name, actor=actor)
         return Branch(self._session, self.name, name, head)
 
-    async def tags(self, prefix: str = "", after: str = "") -> AsyncIterator[TagInfo]:
-        """In the order of their names: those that begin with `prefix`, and come after the name `after`."""
+    async def is_bare(self) -> bool:
+        """Whether it has no branch and no tag. Raises NotFound."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for name, id in refs.tags(prefix, after):
+            return refs.is_bare
+
+    async def restore_history(
+        self, source: str, branches: Mapping[str, str], tags: Mapping[str, str] | None = None, *, key: str = ""
+    ) -> None:
+        """Into a bare repository: these branches and tags, by name, of commits of the repository `source`, with all
+        commits behind them. Bytes are copied; a commit that is equal has the same id. Raises Refused for one that is
+        not bare, NotFound, Gone for commits that have expired."""
+        from lochan.versioning.history_copy import copy_history
+
+        named = dict(branches), dict(tags or {})
+        actor = self._session.acting(key, "restore history", self.name, source, *map(sorted, map(dict.items, named)))
+        async with self._session.opened(self.name) as repository, self._session.opened(source) as other:
+            files_only(repository)
+            files_only(other)
+            await copy_history(other, repository, *named, actor=actor)
+
+    async def tags(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[TagInfo]:
+        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
+        `contains` somewhere, in any case."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            for name, id in refs.tags(NameFilter(prefix, after, contains)):
                 commit = refs.commit(id)
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
+
+    async def show_tag(self, name: str) -> TagInfo:
+        """Raises NotFound."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            id = refs.tag(name)
+            commit = refs.commit(id)
+            return TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
     async def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
         """Creates a tag for the commit that `target` names now, by default the head of the default branch. Raises
@@ -419,9 +457,10 @@ class Repository:
         await self._session.lake.rename_repository(self.name, to, actor=self._session.actor, key=key)
         self.name = to
 
-    async def delete(self, *, key: str = "") -> None:
-        """When it returns, nobody writes to it any more. Raises NotFound."""
-        await self._session.lake.delete_repository(self.name, actor=self._session.actor, key=key)
+    async def delete(self, *, force: bool = False, key: str = "") -> None:
+        """When it returns, nobody writes to it any more. `force`: even if it is read-only. Raises NotFound,
+        ReadOnly."""
+        await self._session.lake.delete_repository(self.name, force=force, actor=self._session.actor, key=key)
 
 
 async def _bisect_step(repository: OpenRepository, good: Sequence[str], bad: str, skipped: Sequence[str]) -> BisectStep:

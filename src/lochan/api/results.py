@@ -46,6 +46,7 @@ class Commit(Result, frozen=True, kw_only=True):
     message: str
     metadata: Mapping[str, str]
     tree: str
+    generation: int  # one more than the greatest of the parents'; 0 for a first commit
 
     @classmethod
     def of(cls, id: str, commit: stored.Commit) -> Commit:
@@ -58,6 +59,7 @@ class Commit(Result, frozen=True, kw_only=True):
             message=commit.message,
             metadata=commit.metadata,
             tree=commit.tree,
+            generation=commit.generation,
         )
 
 
@@ -66,6 +68,7 @@ class BranchInfo(Result, frozen=True, kw_only=True):
     head: str
     default: bool  # whether it is the repository's default branch
     staged: bool  # whether something is staged on it
+    hidden: bool  # whether lists of branches leave it out
     date: datetime  # of the head, as is the message
     message: str
 
@@ -76,6 +79,7 @@ class BranchInfo(Result, frozen=True, kw_only=True):
             head=branch.head,
             default=branch.name == default,
             staged=not branch.layers.empty,
+            hidden=branch.hidden,
             date=moment(head.date),
             message=head.message,
         )

@@ -50,40 +50,40 @@ class LiveRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that matches an object decides."""
 
     pattern: str
-    name: str = ""  # empty: the rule as it is written
-    prefix: str = ""  # of paths, such as tmp/
-    low: str = ""  # of a pool's key; both ends are inside
+    name: str = ""  # empty: the text of the rule is its name
+    prefix: str = ""  # the beginning of paths, such as tmp/
+    low: str = ""  # an end of a span of a pool's key; both ends are inside
     high: str = ""
     unwritten_days: float = 0
     unread_days: float = 0
-    older_days: float = 0  # of a pool whose key is a time
+    older_days: float = 0  # for a pool whose key is a time
     never: bool = False
 
     @property
     def text(self) -> str:
         where = f"[{self.low}..{self.high}]" if self.low or self.high else f":{self.prefix}" if self.prefix else ""
         ages = ("unwritten", self.unwritten_days), ("unread", self.unread_days), ("older", self.older_days)
-        said = "never" if self.never else " ".join(f"{name} {days_text(days)}" for name, days in ages if days)
-        return f"{self.pattern}{where}={said}"
+        condition = "never" if self.never else " ".join(f"{name} {days_text(days)}" for name, days in ages if days)
+        return f"{self.pattern}{where}={condition}"
 
 
 class RetentionInfo(Result, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[KeepRule, ...] = ()  # the first that matches counts; a branch that none matches keeps its history
     undo_days: float = 30  # how long a deleted branch, or a commit that a reset has left, can be brought back
-    drops: tuple[LiveRule, ...] = ()  # the first that matches counts; what none matches stays
-    holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is dropped nowhere
-    uploads_days: float = 0  # 0: never
+    drops: tuple[LiveRule, ...] = ()  # the first that matches counts; what no rule matches stays
+    holds: tuple[str, ...] = ()  # patterns of branches: a path on one of them is dropped nowhere
+    uploads_days: float = 0  # 0 means never
     workspaces_days: float = 0
     stashes_days: float = 0
     blocks_days: float = 0
-    readers: str = "server"  # server, noted: how all reads are known
-    source: str = ""  # where they come from: repository, lake; empty: none are set. Means nothing where rules are given
+    readers: str = "server"  # server or noted: how all reads become known
+    source: str = ""  # where they come from: repository, lake; empty if none are set; ignored in rules that are given
 
 
 class ExpireResult(Result, frozen=True, kw_only=True):
     commits: tuple[str, ...]
     branches: tuple[str, ...]  # deleted ones, which can no longer be restored
-    tokens: int  # for addresses that can no longer be written to
+    tokens: int  # address tokens that can no longer be used
     uploads: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
     stashes: tuple[str, ...] = ()
@@ -96,17 +96,17 @@ class RuleDrop(Result, frozen=True, kw_only=True):
     rule: str
     objects: int
     bytes: int
-    rows: int  # of a pool
+    rows: int  # rows of a pool
     held: int  # objects that stay because a held branch has their paths
-    staged: int  # and those that stay because they have staged changes
-    examples: tuple[str, ...]  # paths of some that go
+    staged: int  # objects that stay because they have staged changes
+    examples: tuple[str, ...]  # paths of some objects that are dropped
     waits: str  # why the rule drops nothing now
-    commit: str  # that dropped it; empty: none
+    commit: str  # the commit that dropped it; empty if there is none
 
 
 class RetentionCheck(ExpireResult, frozen=True, kw_only=True):
     drops: tuple[RuleDrop, ...] = ()
-    source: str = ""  # of the rules: repository, lake; empty: they were given, or none are set
+    source: str = ""  # where the rules come from: repository, lake; empty if they were given, or none are set
     warnings: tuple[str, ...] = ()  # what the rules cannot see
 
 
@@ -129,14 +129,14 @@ def parse_keep(text: str) -> KeepRule:
 
 def parse_drop(text: str) -> LiveRule:
     """Parses rules such as `main:tmp/=unwritten 30d`. Raises Invalid."""
-    where, _, said = text.rpartition("=")
-    rule, words = _drop_target(where), said.split()
+    where, _, condition = text.rpartition("=")
+    rule, words = _drop_target(where), condition.split()
     if rule is None or not words:
         raise Invalid(f"{text!r} is no drop rule", hint=_DROP)
     if words == ["never"]:
         return msgspec.structs.replace(rule, never=True)
     if len(words) != 2 or words[0] not in ("unwritten", "unread", "older"):
-        raise Invalid(f"{text!r} is no drop rule: {said!r} is no condition", hint=_DROP)
+        raise Invalid(f"{text!r} is no drop rule: {condition!r} is no condition", hint=_DROP)
     days = parse_days(words[1])
     if not days:
         raise Invalid(f"{text!r} is no drop rule: {words[1]} is no time at all", hint=_DROP)
@@ -283,7 +283,7 @@ async def find_drops(session: Session, repository: OpenRepository, retention: Re
     refs, _ = await repository.refs()
     for branch in refs.branch_names():
         found += map(_rule_drop, (await find_drops(repository, branch, retention, request)).parts)
-        found += await _older(session, repository, refs, branch, retention, request, dry=True)
+        found += await _drop_older(session, repository, refs, branch, retention, request, dry=True)
     return tuple(found)
 
 
@@ -302,11 +302,11 @@ async def drop(session: Session, repository: OpenRepository) -> tuple[RuleDrop, 
         try:
             parts = await drop(repository, branch, retention, request, actor=session.actor)
             found += map(_rule_drop, parts)
-            found += await _older(session, repository, refs, branch, retention, request, dry=False)
+            found += await _drop_older(session, repository, refs, branch, retention, request, dry=False)
         except (Protected, ReadOnly) as error:
             waiting = (rule for rule in rules_of(retention, branch) if not rule.never)
             found += [_rule_drop(RuleDrops(branch, rule.name, waits=str(error))) for rule in waiting]
-        except NotFound:  # the branch is gone meanwhile
+        except NotFound:  # the branch was deleted meanwhile
             continue
     return tuple(found)
 
@@ -329,11 +329,11 @@ async def _request(session: Session, repository: OpenRepository, retention: Rete
     within = (
         within_span(settings_of(repository.repository)) if is_pool else lambda rule, batch: np.ones(len(batch), bool)
     )
-    return DropRequest(now, await _reads(session, repository, retention, now), within)
+    return DropRequest(now, await _reads_by_time(session, repository, retention, now), within)
 
 
-async def _reads(session: Session, repository: OpenRepository, retention: RetentionSet, now: int) -> Reads:
-    """The usage log is read once, as far back as any rule asks."""
+async def _reads_by_time(session: Session, repository: OpenRepository, retention: RetentionSet, now: int) -> Reads:
+    """Returns how to look up reads. The usage log is read once, as far back as any rule requires."""
     from lochan.usage.last_read import read_since, unknown_until
     from lochan.usage.read import read_usage
 
@@ -351,7 +351,7 @@ async def _reads(session: Session, repository: OpenRepository, retention: Retent
 
 
 async def _names(session: Session, repository: OpenRepository) -> tuple[str, ...]:
-    """Returns all names that the repository has ever had: the usage log has the name of the day."""
+    """Returns all names that the repository has ever had, because the usage log has the name of each day."""
     from lochan.formats.events import Vocabulary
     from lochan.formats.lake_events import RepositoryCreated, RepositoryRenamed
 
@@ -368,7 +368,7 @@ async def _names(session: Session, repository: OpenRepository) -> tuple[str, ...
     return tuple(found)
 
 
-async def _older(
+async def _drop_older(
     session: Session,
     repository: OpenRepository,
     refs: Refs,
@@ -423,7 +423,7 @@ async def _delete_rows(session: Session, repository: OpenRepository, branch: str
 
 
 def as_rules(rules: RetentionInfo | Sequence[KeepRule], undo_days: float) -> RetentionInfo:
-    """Raises Invalid for a number that cannot be stored."""
+    """Returns the rules with all their fields. Raises Invalid for a number that cannot be stored."""
     from lochan.versioning.collection.rule_checks import check_numbers
 
     info = rules if isinstance(rules, RetentionInfo) else RetentionInfo(rules=tuple(rules), undo_days=undo_days)

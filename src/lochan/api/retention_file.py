@@ -44,7 +44,7 @@ def read_rules(file: str) -> RetentionInfo:
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid(f"{file} cannot be read: {error}") from error
     try:
-        # It makes texts, lists and dictionaries alone.
+        # The loader makes only texts, lists and dictionaries.
         root = yaml.load(text, yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise Invalid(f"{file} is not YAML: {' '.join(str(error).split())}") from error
@@ -67,10 +67,10 @@ class _Rules:
             )
         }
         return RetentionInfo(
-            rules=tuple(self._keep(each) for each in self._several(top, "keep")),
+            rules=tuple(self._keep(each) for each in self._list_of(top, "keep")),
             undo_days=self._value(top, "undo", parse_days, 30.0),
-            drops=tuple(self._drop(each) for each in self._several(top, "drop")),
-            holds=tuple(map(str, self._several(top, "hold"))),
+            drops=tuple(self._drop(each) for each in self._list_of(top, "drop")),
+            holds=tuple(map(str, self._list_of(top, "hold"))),
             readers=str(top.get("readers", "server")),
             **ages,
         )
@@ -98,15 +98,15 @@ class _Rules:
             never=self._value(found, "never", _yes_or_no, False),
         )
 
-    def _section(self, node: Any, what: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    def _section(self, node: Any, what: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
         if not isinstance(node, dict):
             raise Invalid(f"{self._file}: {what} has names and values, and {node!r} has none")
         for name in node:
-            if name not in known:
-                raise Invalid(f"{self._file}: there is no {name!r} in {what}{did_you_mean(name, known)}")
+            if name not in allowed:
+                raise Invalid(f"{self._file}: there is no {name!r} in {what}{did_you_mean(name, allowed)}")
         return node
 
-    def _several(self, top: Mapping[str, Any], name: str) -> list[Any]:
+    def _list_of(self, top: Mapping[str, Any], name: str) -> list[Any]:
         found = top.get(name) or []
         if not isinstance(found, list):
             raise Invalid(f"{self._file}: {name} is a list", hint="begin each item with a dash")

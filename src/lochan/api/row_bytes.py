@@ -17,15 +17,18 @@ import msgspec
 from lochan.api.load import LoadOptions, LoadRequest, load_files
 from lochan.api.load_sources import Stream
 from lochan.errors import Refused
+from lochan.journal.keys import with_key
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    import asyncio
 
     from lochan.api.bodies import Body
     from lochan.api.load_sources import LoadSource
     from lochan.api.options import CommitOptions, EngineOptions
     from lochan.api.results import LoadResult
     from lochan.api.session import Session
+    from lochan.formats.record import Actor
+    from lochan.versioning.heads.moves import CommitMessage
     from lochan.versioning.repositories import Repository
 
     RowBytes = bytes | bytearray | memoryview | AsyncIterable[bytes]
@@ -96,20 +99,36 @@ async def load_small(
 ) -> LoadResult:
     """In a commit with other loads of the moment. Raises as `Pool.load` does."""
     from lochan.api.branch import message_of
-    from lochan.api.load_group import LoadTarget, load_in_group
-    from lochan.engines.duckdb.load.load import LoaderOptions
-    from lochan.engines.duckdb.load.small_inputs import SmallInput
 
-    if pool.kind != "pool":
-        raise Refused(f"{pool.name!r} holds files, and is no pool", hint="put files there instead")
-    message = message_of(options)
-    digest = sha256(data).hexdigest() if options.key else ""
-    actor = session.acting(options.key, "load body", pool.name, branch, load_options, message, digest)
-    reading = LoaderOptions(
-        load_options.format, unpacked_bytes_max=load_options.unpacked_max_bytes, row_tag=load_options.row_tag
-    )
-    target = LoadTarget(pool, branch or pool.default_branch, message, reading)
-    return await load_in_group(session, target, SmallInput(_NAME, data), actor)
+    place = SmallLoadPlace(session, pool, load_options, message_of(options), branch)
+    return await place.load(session.actor, options.key, data)
+
+
+class SmallLoadPlace:
+    """Where small loads go, and how they are read: the same for many of them. Raises Refused if that is no pool."""
+
+    def __init__(
+        self, session: Session, pool: Repository, load_options: LoadOptions, message: CommitMessage, branch: str
+    ) -> None:
+        from lochan.api.load_group import LoadTarget, add_to_group
+        from lochan.engines.duckdb.load.load import LoaderOptions
+        from lochan.engines.duckdb.load.small_inputs import SmallInput
+
+        if pool.kind != "pool":
+            raise Refused(f"{pool.name!r} holds files, and is no pool", hint="put files there instead")
+        reading = LoaderOptions(
+            load_options.format, unpacked_bytes_max=load_options.unpacked_max_bytes, row_tag=load_options.row_tag
+        )
+        self._session = session
+        self._target = LoadTarget(pool, branch or pool.default_branch, message, reading)
+        self._request = "load body", pool.name, branch, load_options, message
+        self._add, self._input = add_to_group, SmallInput
+
+    def load(self, actor: Actor, key: str, data: bytes) -> asyncio.Future[LoadResult]:
+        """The result is there when the load is durable. Raises Invalid for an invalid key."""
+        if key:
+            actor = with_key(actor, key, *self._request, sha256(data).hexdigest())
+        return self._add(self._session, self._target, self._input(_NAME, data), actor)
 
 
 def _pieces(body: Body) -> AsyncIterator[bytes]:
@@ -145,7 +164,7 @@ class AsyncFile:
 
         self.name = name
         self.error: BaseException | None = None
-        self._loop: AbstractEventLoop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._pieces = pieces
         self._left = b""
         self._ended = False

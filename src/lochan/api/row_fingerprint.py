@@ -31,7 +31,8 @@ class DigestedRows:
 
 @asynccontextmanager
 async def fingerprint_rows(rows: Any) -> AsyncIterator[DigestedRows]:
-    """The rows, to be read from the beginning, while this is open. What reading them raises is raised here."""
+    """Yields the rows, which can be read from the beginning within the context. Errors of reading them are raised
+    here."""
     if isinstance(rows, DigestedRows):
         yield rows
         return
@@ -47,10 +48,10 @@ def _digest_rows(rows: Any, file: IO[bytes]) -> DigestedRows:
     if isinstance(rows, pa.Table):
         return DigestedRows(rows, _hash_table(rows))
     if isinstance(rows, pa.RecordBatchReader):
-        return _spooled_batches(rows, file)
+        return _spool_batches(rows, file)
     if isinstance(rows, list | tuple):
         return DigestedRows(rows, _hash_dicts(rows))
-    return _spooled_dicts(rows, file)
+    return _spool_dicts(rows, file)
 
 
 def _hash_table(table: Any) -> str:
@@ -62,8 +63,8 @@ def _hash_table(table: Any) -> str:
     return digest.hexdigest()
 
 
-def _spooled_batches(reader: Any, file: IO[bytes]) -> DigestedRows:
-    """Hashes batches as they come: a client that repeats a request sends the same batches."""
+def _spool_batches(reader: Any, file: IO[bytes]) -> DigestedRows:
+    """Hashes batches as they arrive, because a client that repeats a request sends the same batches."""
     import pyarrow as pa
 
     digest = sha256(reader.schema.serialize())
@@ -82,7 +83,7 @@ def _hash_dicts(rows: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _spooled_dicts(rows: Iterable[Any], file: IO[bytes]) -> DigestedRows:
+def _spool_dicts(rows: Iterable[Any], file: IO[bytes]) -> DigestedRows:
     digest, held = sha256(), []
     for row in rows:
         digest.update(_bytes_of(row))
@@ -108,13 +109,13 @@ def _read_spool(file: IO[bytes]) -> Iterator[Any]:
 def _bytes_of(row: Any) -> bytes:
     try:
         return _encoder.encode(row)
-    except (OverflowError, UnicodeEncodeError, TypeError, RecursionError):  # what no such encoding has, rows may have
+    except (OverflowError, UnicodeEncodeError, TypeError, RecursionError):  # a value that MessagePack cannot hold
         return repr(row).encode(errors="surrogatepass")
 
 
-def _other(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     """Replaces a value that JSON does not have by its type and its text."""
     return [type(value).__name__, repr(value)]
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_other)
+_encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)

@@ -1,4 +1,4 @@
-"""Queries that the caller keeps in the lake under names, to be found again on every machine."""
+"""Queries that a user has saved in the lake under names, and finds again on every machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Upkeep by schedule: which tasks are due, and their runs.
 
 A run is noted in the lake's journal when it begins, so that other servers leave the task alone until it is due again,
-and has a job record, which `lochan jobs` shows. The record of a run by schedule that found nothing to do is dropped:
-a day of quiet runs would push out those that people look for.
+and has a job record, which `lochan jobs` shows. The record of a run by schedule that found nothing to do is dropped,
+because a day of quiet runs would push out those that people look for.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from lochan.api.session import Session
 
 JOB_KIND = "upkeep"
-_JOBS_READ = 200  # how many of the newest are looked through for the last run of a task
+_JOBS_READ = 200  # how many of the newest are searched for the last run of a task
 
 
 class TaskStatus(Result, frozen=True, kw_only=True):
     task: str
     about: str
     schedule: str  # such as 1h, 03:00 or off
-    last: datetime | None  # when it was last begun; None: never
-    due: datetime | None  # None: it is off
-    state: str  # of the last run: running, done, failed, lost; empty: there was none, or it had nothing to do
+    last: datetime | None  # when it last began; None if it never did
+    due: datetime | None  # None if it is off
+    state: str  # of the last run: running, done, failed, lost; empty if there was none, or it had nothing to do
     error: str
     job: str  # the id of that run's record
 
@@ -65,7 +65,7 @@ async def status(session: Session, options: UpkeepOptions = STANDARD_OPTIONS) ->
         due = schedule.due(turn.time, now) if turn is not None else now
         record = next((each for each in records if each.about == task.name), None)
         if record is not None and turn is not None and record.started < turn.time:
-            record = None  # the run after it had nothing to do
+            record = None  # a later run had nothing to do
         found.append(
             TaskStatus(
                 task=task.name,
@@ -91,8 +91,8 @@ async def run_due(session: Session, options: UpkeepOptions = STANDARD_OPTIONS) -
 
 
 async def seconds_until_due(session: Session, task: UpkeepTask, schedule: Schedule, started: int) -> float:
-    """A task that was never done is not taken for overdue: its first run is one period, or the time of day, after the
-    start of the server."""
+    """Returns the seconds until a task is due. A task that was never done is not overdue: its first run is one period
+    after the start of the server, or at the time of day."""
     now = session.lake.clock.wall()
     turn = await last_turn(await session.lake.journal(), task.name, now)
     return (schedule.due(turn.time if turn is not None else started, now) - now) / 1e6
@@ -109,7 +109,8 @@ async def run_if_due(
 
 
 async def run_now(session: Session, task: UpkeepTask, options: UpkeepOptions) -> AsyncIterator[TaskStep]:
-    """Whether it is due or not. Others take it for done, and leave it alone until it is due again."""
+    """Runs a task, whether it is due or not. Other servers treat it as done, and leave it alone until it is due
+    again."""
     journal = await session.lake.journal()
     await take_turn(journal, task.name, None, session.lake.clock.wall(), actor=session.actor)
     async for step in _run(session, task, options, keep_idle=True):

@@ -36,7 +36,7 @@ class ServerSpark:
         logging.getLogger().addFilter(_is_not_of_py4j)
 
     def warm_up(self) -> None:
-        """Starts Spark in the background: nothing waits for it."""
+        """Starts Spark in the background. Nothing waits for it."""
         self._starting = threading.Thread(target=self._start, name="lochan-spark", daemon=True)
         self._starting.start()
 
@@ -48,15 +48,15 @@ class ServerSpark:
         return is_there(self._place)
 
     async def stop(self) -> None:
-        """Stops Spark. If it does not stop in time, it is killed, also in the midst of its start."""
+        """Stops Spark. If it does not stop in time, it is killed, even while it starts."""
         self._stopping = True
         if _SESSION not in sys.modules:
             return
         from lochan.engines.spark.session import stop
 
         if self.is_warm():
-            await _within(_STOP_S, stop)
-        await _within(2 * _END_S, _end_jvms)
+            await _run_within(_STOP_S, stop)
+        await _run_within(2 * _END_S, _end_jvms)
 
     def _start(self) -> None:
         from lochan.engines.duckdb.limits import Limits
@@ -64,7 +64,7 @@ class ServerSpark:
 
         try:
             session = session_at(self._place, Limits(self._memory_bytes))
-            session.sql("SELECT 1").toArrow()  # most of what the first query would wait for is loaded by this
+            session.sql("SELECT 1").toArrow()  # this loads most of what the first query would wait for
         except LochanError as error:
             if not self._stopping:
                 _log.warning("Spark is not warm, and the first query that needs it will try again: %s", error)
@@ -76,12 +76,12 @@ class ServerSpark:
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Silences records that py4j logs with every call to a JVM that has died, partly by the root logger: our errors
-    report it."""
+    """Silences records that py4j logs with every call to a JVM that has died, partly by the root logger, because our
+    errors report it."""
     return record.module != "java_gateway"
 
 
-async def _within(seconds: float, work: Callable[[], None]) -> None:
+async def _run_within(seconds: float, work: Callable[[], None]) -> None:
     """Runs work on a thread, and waits no longer than that."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -99,7 +99,7 @@ def _end_jvms() -> None:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
         for _ in range(round(_END_S / _NAP_S)):
-            found = [pid for pid in found if _runs(pid)]
+            found = [pid for pid in found if _is_running(pid)]
             if not found:
                 return
             time.sleep(_NAP_S)
@@ -115,7 +115,7 @@ def jvms() -> Iterator[int]:
                     yield int(pid)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Returns whether a process runs. One that has ended stays a zombie until its parent waits for it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -14,7 +14,7 @@ PHASES: Final = ("signature", "journal", "bodies", "lists", "other")
 class OperationTime(msgspec.Struct, frozen=True):
     requests: float
     phases: Mapping[str, float]  # seconds in all
-    buckets: Sequence[float] = ()  # how many took at most each of the bounds, and no less than the bound before
+    buckets: Sequence[float] = ()  # how many requests took at most each bound, and longer than the bound before
 
     @property
     def seconds(self) -> float:
@@ -30,7 +30,7 @@ class OperationTime(msgspec.Struct, frozen=True):
 
     def quantile(self, share: float, bounds: Sequence[float]) -> float | None:
         """Returns the time that this share of the requests did not exceed, as precisely as the bounds allow. Returns
-        None if there were none, or if it is beyond the last bound."""
+        None if there were no requests, or if the time is beyond the last bound."""
         wanted = share * sum(self.buckets)
         below, passed = 0.0, 0.0
         for bound, count in zip(bounds, self.buckets, strict=False):
@@ -42,7 +42,7 @@ class OperationTime(msgspec.Struct, frozen=True):
 
 class ServerTimes(msgspec.Struct, frozen=True):
     span_s: float  # how long the server has counted
-    bounds_s: Sequence[float]  # of the buckets; one more of them holds what took longer
+    bounds_s: Sequence[float]  # of the buckets, and one more bucket holds the requests that took longer
     operations: Mapping[str, OperationTime]
 
     def since(self, earlier: ServerTimes) -> ServerTimes:
@@ -55,8 +55,8 @@ class ServerTimes(msgspec.Struct, frozen=True):
 
     def busiest(self) -> list[tuple[str, OperationTime]]:
         """Returns operations with requests, the one that took most of the time first."""
-        asked = (each for each in self.operations.items() if each[1].requests > 0)
-        return sorted(asked, key=lambda each: -each[1].seconds)
+        operations = (each for each in self.operations.items() if each[1].requests > 0)
+        return sorted(operations, key=lambda each: -each[1].seconds)
 
 
 def page(times: ServerTimes, span: str) -> str:

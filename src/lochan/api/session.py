@@ -1,4 +1,4 @@
-"""An open lake and who acts on it; behind every handle, which asks it for open repositories."""
+"""An open lake and the user who acts on it. It is behind every handle, and opens repositories for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpenRepositories:
     def __init__(self, lake: Lake, idle_max: int | None = _IDLE_MAX) -> None:
         self._lake = lake
         self._idle_max = idle_max
-        self._open: dict[str, OpenRepository] = {}  # the one used longest ago first
+        self._open: dict[str, OpenRepository] = {}  # the one that was used longest ago comes first
         self._users: dict[str, int] = {}
         self._opening: asyncio.Lock | None = None
 
@@ -52,19 +52,20 @@ class OpenRepositories:
         return repository
 
     def hold(self, found: Repository) -> OpenRepository | None:
-        """The same. The caller releases it."""
+        """Returns the same, and holds it. The caller releases it."""
         repository = self.find(found)
-        return None if repository is None else self._used(repository)
+        return None if repository is None else self._count_user(repository)
 
     async def open(self, found: Repository, *, earlier: bool = False) -> OpenRepository:
-        """The caller releases it. One that was found `earlier` may have got another name since, and keeps that."""
+        """Opens a repository. The caller releases it. One that was found `earlier` may have got another name since, and
+        keeps that."""
         repository = self._open.get(found.id) if earlier else self.find(found)
         if repository is not None:
-            return self._used(repository)
-        async with self._alone():
-            return self._used(self.find(found) or await self._lake.open_known(found))
+            return self._count_user(repository)
+        async with self._hold_opening():
+            return self._count_user(self.find(found) or await self._lake.open_known(found))
 
-    def _used(self, repository: OpenRepository) -> OpenRepository:
+    def _count_user(self, repository: OpenRepository) -> OpenRepository:
         id = repository.repository.id
         self._open.pop(id, None)
         self._open[id] = repository
@@ -92,7 +93,7 @@ class OpenRepositories:
         self._open.clear()
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _hold_opening(self) -> AsyncIterator[None]:
         """Lets one task open a repository at a time. Without an event loop there is no other task."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None:
@@ -105,13 +106,13 @@ class OpenRepositories:
 
 
 class OpenedRepository:
-    """A repository while it is used. Of errors, the commands that they advise name it. Written out as a class, since
-    every verb enters one."""
+    """A repository while it is used. It completes the commands that errors advise with the repository's name. It is
+    written out as a class, because every verb enters one."""
 
     __slots__ = ("_earlier", "_id", "_name", "_session")
 
     def __init__(self, session: Session, name: str, earlier: Repository | None = None) -> None:
-        """`earlier` is the repository that the name belonged to before, and that it still has to mean."""
+        """`earlier` is the repository that the name belonged to before, and that it still means."""
         self._session = session
         self._name = name
         self._earlier = earlier
@@ -136,7 +137,7 @@ class OpenedRepository:
 
 
 class Session:
-    """A lake and a user. `one_request`: it is closed after one request, which may look up a name once and keep the
+    """A lake and a user. With `one_request`, it is closed after one request, which may look up a name once and keep the
     result. `notes` makes the notes of reads, at the first read."""
 
     def __init__(
@@ -157,12 +158,12 @@ class Session:
         self._doctor = doctor
         self._names: dict[str, Repository] | None = {} if one_request else None
         self._make_notes = notes
-        self._load_groups: list[LoadGroups] = []  # one, from the first small load on; shared by copies too
-        self._notes: list[ReadNotes] = []  # one, from the first read on; shared by copies of this session
+        self._load_groups: list[LoadGroups] = []  # at most one, made by the first small load; copies share it
+        self._notes: list[ReadNotes] = []  # at most one, made by the first read; copies of this session share it
         self.is_served = False  # whether a server has authenticated who acts
-        self.memory_bytes_max: int | None = None  # of rows, for each request of a user of a server
-        self.upkeep: Upkeep | None = None  # by which small objects are merged as they come; None: they are left
-        self.credentials: Credentials = ("", ())  # by which that was: a key's id, and the limits of a session
+        self.memory_bytes_max: int | None = None  # the most memory of each request of a user of a server
+        self.upkeep: Upkeep | None = None  # merges small objects as they arrive; None leaves them
+        self.credentials: Credentials = ("", ())  # the user's: a key's id, and the limits of a session
 
     def acting(self, key: str, *request: object) -> Actor:
         """Returns the actor, under an idempotency key; `request` distinguishes this request from others."""
@@ -186,7 +187,7 @@ class Session:
         return other
 
     def with_actor(self, actor: Actor) -> Session:
-        """The same for one of several steps of a request."""
+        """Returns the same session with the actor of one of several steps of a request."""
         other = copy(self)
         other.actor = actor
         return other
@@ -206,13 +207,13 @@ class Session:
         return STANDARD._replace(master=master) if master else STANDARD
 
     def doctor(self) -> DoctorTarget:
-        """What `doctor` looks at. Raises Refused where the opener of the lake has not said."""
+        """Returns what `doctor` examines. Raises Refused if the opener of the lake has not set it."""
         if self._doctor is None:
             raise Refused("this lake was not opened from a configuration", hint="run `lochan doctor` beside it")
         return self._doctor()
 
     async def repository(self, name: str) -> Repository:
-        """By its current name. Raises NotFound."""
+        """Returns the repository by its current name. Raises NotFound."""
         if self._names is None:
             return await self.lake.repository(name)
         if name not in self._names:
@@ -265,7 +266,7 @@ class Session:
             await each.close()
 
     async def close(self) -> None:
-        """With the lake."""
+        """Closes the session and the lake."""
         await self.close_notes()
         for each in self._load_groups:
             await each.close()
@@ -275,8 +276,8 @@ class Session:
 
 class ServerSession(Session):
     """The session of a server, or of one of its requests. The request has just made sure of the lake's state (A1), and
-    names are looked up in that. A name that is new to this process is looked up afresh, because another process may
-    have created it since."""
+    names are looked up in that state. A name that is new to this process is looked up afresh, because another process
+    may have created it since."""
 
     def __init__(self, lake: Lake, actor: Actor | None = None, repositories: OpenRepositories | None = None) -> None:
         who = actor or Actor("", "server", "")
@@ -294,7 +295,7 @@ class ServerSession(Session):
         return ServerSession(self.lake, Actor(user, client, source), self.repositories)
 
     def known(self, name: str) -> OpenRepository | None:
-        """A repository that is open already, without asking anybody."""
+        """Returns a repository that is open already, without a request to the store, or None."""
         found = self.lake.known_repository(name)
         return None if found is None else self.repositories.find(found)
 
@@ -303,7 +304,7 @@ class ServerSession(Session):
 
 
 def server_session(lake: Lake, memory_bytes_max: int | None = None) -> Session:
-    """The session of a server, for its own work. Its users have their own sessions: see `acting_as`."""
+    """Returns the session of a server for its own work. Its users have their own sessions: see `acting_as`."""
     made = Session(lake, Actor("lochan", "server", ""))
     made.memory_bytes_max = memory_bytes_max
     return made
@@ -311,7 +312,7 @@ def server_session(lake: Lake, memory_bytes_max: int | None = None) -> Session:
 
 @contextmanager
 def about(repository: str) -> Iterator[None]:
-    """The commands that errors advise name this repository."""
+    """Completes the commands that errors advise with this repository's name."""
     try:
         yield
     except LochanError as error:

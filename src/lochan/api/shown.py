@@ -62,7 +62,7 @@ def _graph(entries: Sequence[LogEntry], note: str) -> str:
     shown = {each.commit.id for each in entries}
     for each in entries:
         commit = each.commit
-        # Of a list that was cut or filtered, only edges to commits that are in it can be drawn.
+        # If a list was cut or filtered, only edges to commits that are in it can be drawn.
         parents = [parent for parent in commit.parents if parent in shown]
         if not each.matches:
             lines += map(text, graph.skip(commit.id, parents))

@@ -1,4 +1,4 @@
-"""Sessions and linked identities, as verbs give them back."""
+"""Sessions and linked identities, as verbs return them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class LoginSessionInfo(Result, frozen=True, kw_only=True):
     id: str
     user: str
     how: str  # key | oidc | ldap
-    access_key_id: str | None  # that it stands for; None: it acts as the user
-    address: str | None  # where the request came from that opened it
+    access_key_id: str | None  # the key that it stands for; None if it acts as the user
+    address: str | None  # the address of the request that opened it
     begun: datetime
     expires: datetime
     source: str | None = None  # the service that identified the user
@@ -38,7 +38,7 @@ class LoginSessionInfo(Result, frozen=True, kw_only=True):
 
 
 class IdentityInfo(Result, frozen=True, kw_only=True):
-    """An identity of another service, and whose it is."""
+    """An identity of another service, and the user it belongs to."""
 
     user: str
     source: str

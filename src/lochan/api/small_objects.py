@@ -98,7 +98,7 @@ class SmallObjects:
     async def _merged(self, repository: OpenRepository, objects: Sequence[LandedObject]) -> LandedObject | None:
         """Merges objects, and returns the result, or None if one object cannot hold them without the engine."""
         from lochan.engines.duckdb.load.direct_object import direct_object
-        from lochan.pools.commit_objects import ObjectWriter, Swap, replace_objects
+        from lochan.pools.commit_objects import Swap, begin_small, replace_objects
         from lochan.pools.settings import settings_of
 
         rows = [row for each in objects for row in each.rows]
@@ -107,7 +107,7 @@ class SmallObjects:
         if made is None:
             return None
         _, mint = await repository.refs()
-        entry, storing = ObjectWriter.of(repository, mint).begin(made.data, made.facts)
+        entry, storing = begin_small(repository, mint, made.data, made.facts)
         await storing
         swap = Swap([each.entry for each in objects], [entry])
         await replace_objects(repository, self._branch, swap, actor=_ACTOR)

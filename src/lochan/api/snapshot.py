@@ -54,7 +54,7 @@ class RefSnapshot(Ref):
 
     @property
     def is_pool(self) -> bool:
-        """Whether its repository holds rows, and no files."""
+        """Whether its repository holds rows, and not files."""
         return self._repository.kind == "pool"
 
     @property
@@ -76,13 +76,13 @@ class RefSnapshot(Ref):
 
     @property
     def lasting_name(self) -> str:
-        """A name that can mean no other commit later: a tag's or an expression's is the commit's id. Branches and
-        workspaces go by their own."""
+        """A name that can mean no other commit later. For a tag or an expression, it is the commit's id; branches and
+        workspaces keep their own."""
         return self.name if self.kind in (BRANCH, WORKSPACE) else self.commit_id
 
     def shows_same(self, other: RefSnapshot) -> bool:
         """Returns whether readers see the same in both. Layers are never changed, only replaced. Files of a workspace
-        may change without an event, so snapshots of workspaces are never the same."""
+        may change without an event, so that snapshots of workspaces are never the same."""
         one, two = self._resolved, other._resolved
         only = (one.committed_only, one.staged_only) == (two.committed_only, two.staged_only)
         same = self._repository.id == other._repository.id and one.commit_id == two.commit_id and only

@@ -1,5 +1,5 @@
-"""The functions that the classes of the data source need in the processes that Spark starts. Those import little else,
-and none of the verbs (`lochan.api.frames`)."""
+"""The functions that the classes of the data source need in the processes that Spark starts. Those processes import
+little else, and none of the verbs (`lochan.api.frames`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Files of rows that come as bytes, from another machine: one, or several in an archive, as one load.
+"""Files of rows that come as bytes from another machine: one file, or several in an archive, as one load.
 
 They are on the disk before the first row is read, so that a body that breaks off half-way loads nothing."""
 
@@ -24,12 +24,12 @@ _PIECE_BYTES = 1 << 20
 
 
 class SpooledFile(NamedTuple):
-    """A file of rows on this machine's disk, for as long as it is needed; a source of `load_files`."""
+    """A file of rows on this machine's disk, as long as it is needed. It is a source of `load_files`."""
 
-    name: str  # as given by the user
+    name: str  # the name that the user has given
     path: Path
     size: int
-    place: None = None  # it is in no store
+    place: None = None  # it lies in no store
 
     def as_input(self) -> Input:
         from lochan.ingest.streams import file_input
@@ -39,7 +39,7 @@ class SpooledFile(NamedTuple):
 
 class SpooledFiles(NamedTuple):
     files: Sequence[SpooledFile]
-    sha256: str  # of the whole body, in hex: what a request's idempotency key is compared by (J8)
+    sha256: str  # the hash of the whole body, in hex; a request's idempotency key is compared by it (J8)
 
 
 @asynccontextmanager
@@ -69,7 +69,7 @@ def _write(file: IO[bytes], digest: _Hash, piece: bytes) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> Iterator[SpooledFile]:
-    """Unpacks files under names of our own: those in an archive cannot be trusted."""
+    """Unpacks files under names of our own, because those in an archive cannot be trusted."""
     import tarfile
 
     try:

@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from lochan.engines.spark.progress import Listener
     from lochan.versioning.collection.equal_blocks import DuplicateBlocks
 
-BELOW = 0.5  # the share of a file that is alive, under which it is rewritten
+BELOW = 0.5  # the share of live bytes in a file below which it is rewritten
 
 
 class DedupeResult(Result, frozen=True, kw_only=True):
-    blocks: int  # that the repository has
+    blocks: int  # all blocks of the repository
     bytes: int
     duplicates: int  # blocks whose bytes another block has too
     duplicate_bytes: int
-    freed_bytes: int  # of these: by the next garbage collection
-    packed_bytes: int  # of these: in files that hold other live bytes, when they are rewritten
+    freed_bytes: int  # the part of these bytes that the next garbage collection frees
+    packed_bytes: int  # the part of these bytes in files with other live bytes, freed when the files are rewritten
     damaged: tuple[str, ...]  # addresses of damaged blocks; nothing was aliased to them
 
 
 class RepackResult(Result, frozen=True, kw_only=True):
     files: int
-    bytes: int  # of these files
-    copied_bytes: int  # that are alive in them
-    freed_bytes: int  # by the next garbage collection
+    bytes: int  # the size of these files
+    copied_bytes: int  # the live bytes in them
+    freed_bytes: int  # freed by the next garbage collection
     left: int  # files that are as empty, and cannot be rewritten
-    damaged: tuple[str, ...]  # addresses of files that were left, for a block in them is damaged
+    damaged: tuple[str, ...]  # addresses of files that were left, because a block in them is damaged
 
 
 class LeftObject(Result, frozen=True, kw_only=True):
@@ -44,9 +44,9 @@ class LeftObject(Result, frozen=True, kw_only=True):
 
 
 class CoalesceResult(Result, frozen=True, kw_only=True):
-    objects: int  # that are one file now
+    objects: int  # the number of objects that are one file each now
     bytes: int
-    left: tuple[LeftObject, ...]  # that stay as they are
+    left: tuple[LeftObject, ...]  # objects that stay as they are
 
 
 class DanglingBlock(Result, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class DanglingBlock(Result, frozen=True, kw_only=True):
     offset: int
     size: int
     reason: str  # gone, short
-    paths: tuple[str, ...]  # some that name it
+    paths: tuple[str, ...]  # some paths that name it
 
 
 class DanglingResult(Result, frozen=True, kw_only=True):
@@ -73,8 +73,8 @@ class Storage:
     async def duplicates(
         self, engine: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
     ) -> DedupeResult:
-        """Blocks with equal bytes, over all live commits, and what `dedupe` would save. Changes nothing.
-        `progress` gets how far it is."""
+        """Returns blocks with equal bytes, over all live commits, and what `dedupe` would save. Changes nothing.
+        `progress` is called with its progress."""
         from lochan.jobs.collection.run import dedupe_report
 
         async with self._session.opened(self.name) as repository:
@@ -97,8 +97,8 @@ class Storage:
         return CollectionJob(actor=self._session.actor, options=options)
 
     async def sparse_files(self, below: float = BELOW) -> RepackResult:
-        """Files of which less than that share is alive, and what `repack` would do. Changes nothing. Raises Refused for
-        a pool."""
+        """Returns the files of which less than that share is alive, and what `repack` would do. Changes nothing. Raises
+        Refused for a pool."""
         from lochan.versioning.collection.repack import repack_report
 
         async with self._session.opened(self.name) as repository:
@@ -113,7 +113,7 @@ class Storage:
         )
 
     async def repack(self, below: float = BELOW) -> RepackResult:
-        """Moves what is alive in such files to new ones. Every block is checked as it is copied. Raises Refused for a
+        """Moves the live bytes of such files to new ones. Every block is checked as it is copied. Raises Refused for a
         pool, or if others collect garbage all the time."""
         from lochan.versioning.collection.repack import repack
 
@@ -129,7 +129,7 @@ class Storage:
         )
 
     async def coalesce(self, ref: str, path: str) -> CoalesceResult:
-        """Writes objects of many blocks as one file each: that path, or all whose paths begin so if it ends with a
+        """Writes objects of many blocks as one file each: that path, or all paths that begin with it if it ends with a
         slash or is empty. Raises Corrupt or Gone for an object that cannot be read."""
         from lochan.versioning.collection.coalesce import coalesce
 
@@ -139,8 +139,8 @@ class Storage:
         return CoalesceResult(objects=made.objects, bytes=made.bytes, left=tuple(left))
 
     async def dangling(self) -> DanglingResult:
-        """Blocks that something names and that the store does not have. Reads no bodies. Raises Corrupt for a tree that
-        cannot be read."""
+        """Returns the blocks that something names and that the store does not have. Reads no bodies. Raises Corrupt for
+        a tree that cannot be read."""
         from lochan.versioning.collection.dangling import dangling_blocks
 
         async with self._session.opened(self.name) as repository:

@@ -18,55 +18,55 @@ if TYPE_CHECKING:
     from lochan.jobs.streams.sources import SparkSource
 
     StreamBatch: TypeAlias = LandResult
-    BatchListener = Callable[[int, StreamBatch], None]  # with the number of the batch
+    BatchListener = Callable[[int, StreamBatch], None]  # called with the number of the batch
 
 _MEMORY_BYTES = 512 << 20
 
 
 class FolderSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that are put into a folder, and stay there. Needs Spark."""
+    """Files that are put into a folder, and stay there. It needs Spark."""
 
     folder: str
-    format: str | None = None  # None: detected by the content
+    format: str | None = None  # None: it is detected from the content
     files_per_batch: int = 1_000
 
 
 class SocketSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of JSON. Needs Spark."""
+    """Lines of JSON. They need Spark."""
 
     address: str  # HOST:PORT
 
 
 class RateSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows to try things with. Needs Spark."""
+    """Rows for trials. They need Spark."""
 
     rows_per_second: int
 
 
 class KafkaSource(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON messages of topics. How far they were read is kept in the commits."""
+    """JSON messages of topics. The commits record how far they were read."""
 
     brokers: str
     topics: tuple[str, ...]
-    settings: Mapping[str, str] = {}  # of Kafka's client
-    latest: bool = False  # of a topic that was never read: only what comes from now on
-    go_on: bool = False  # if Kafka has dropped messages that were not read
+    settings: Mapping[str, str] = {}  # settings of Kafka's client
+    latest: bool = False  # for a topic that was never read: reads only what arrives from now on
+    go_on: bool = False  # goes on if Kafka has dropped messages that were not read
 
 
 StreamSource: TypeAlias = FolderSource | SocketSource | RateSource | KafkaSource
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
-    every_s: float = 10.0  # from one commit to the next, at least
-    once: bool = False  # read all that is there, and end
-    on_error: str = "fail"  # what becomes of input that is no row: fail, skip, or keep it as a row of its own
-    message: str = ""  # of each commit
+    every_s: float = 10.0  # the least time from one commit to the next
+    once: bool = False  # reads all that is available, and ends
+    on_error: str = "fail"  # what happens to input that is no row: fail, skip, or keep it as a row of its own
+    message: str = ""  # the message of each commit
     metadata: Mapping[str, str] = {}
-    memory_bytes: int = _MEMORY_BYTES  # of one task
+    memory_bytes: int = _MEMORY_BYTES  # the memory of one task
     compact: str | bool = "driver"  # where small data objects are merged behind the stream: driver, spark or none
-    size_bytes: int = 0  # of objects that are merged; 0: the pool's own
-    master: str | None = None  # where Spark runs; None: where it is configured
-    checkpoint: str = ""  # where Spark keeps how far it is; empty: a folder of its own below the next one
+    size_bytes: int = 0  # the size of objects that are merged; 0 for the pool's own
+    master: str | None = None  # where Spark runs; None for where it is configured
+    checkpoint: str = ""  # where Spark keeps its position; empty for a folder of its own below the next one
     state_folder: str = ""  # where the user's programs keep their state
 
     def for_job(self) -> StreamJobOptions:
@@ -90,7 +90,7 @@ async def follow(session: Session, source: StreamSource, request: StreamRequest)
     from lochan.jobs.streams.batches import checked_branch
 
     found = None if isinstance(source, KafkaSource) else _spark_source(source, request.options)
-    branch = await checked_branch(session.lake, request.uri)  # before a broker is asked, or Spark started
+    branch = await checked_branch(session.lake, request.uri)  # before a broker is asked, or Spark is started
     request = request._replace(uri=request.uri._replace(ref=branch))
     if isinstance(source, KafkaSource):
         await _follow_topics(session, source, request)

@@ -1,4 +1,4 @@
-"""Subscriptions to events: the events that each gets, and those that did not arrive. A server sends them: see
+"""Subscriptions to events: the events that each gets, and those that did not arrive. A server sends them; see
 `server/deliveries/`.
 
 The rights that its owner has when an event is sent decide what a subscription gets. A program that opens the store
@@ -33,19 +33,19 @@ _NOTE_LENGTH_MAX = 500
 class SubscriptionInfo(Result, frozen=True, kw_only=True):
     id: str
     url: str
-    owner: str  # empty: a program that opens the store itself has made it
-    repository: str  # its name, or its id if it is gone; empty: the lake and all of its repositories
+    owner: str  # empty if a program that opens the store itself has made it
+    repository: str  # its name, or its id if it is gone; empty for the lake and all of its repositories
     branches: tuple[str, ...]
     types: tuple[str, ...]
     prefix: str
     note: str
     created: datetime
     created_by: str
-    delivered: int  # events, in all
+    delivered: int  # the number of all events
     last: datetime | None  # when some were delivered last
-    dead: int  # letters that were given up, in all
-    trouble: str  # why the last attempt failed; empty: it did not
-    attempts: int  # that have failed since
+    dead: int  # the number of all letters that were given up
+    trouble: str  # why the last attempt failed; empty if it did not
+    attempts: int  # the number of attempts that have failed since
 
 
 class SubscriptionSecret(Result, frozen=True, kw_only=True):
@@ -60,17 +60,17 @@ class SubscriptionSecret(Result, frozen=True, kw_only=True):
 
 
 class DeadLetter(Result, frozen=True, kw_only=True):
-    """Events that a receiver did not take."""
+    """Events that a receiver did not accept."""
 
     id: str
     repository: str  # id, or _lake
-    first: int  # the record of the first of them
+    first: int  # the record of the first event
     events: int
     types: tuple[str, ...]
     time: datetime  # when it was given up
     attempts: int
     trouble: str
-    again: bool  # its redelivery was requested
+    again: bool  # whether its redelivery was requested
 
 
 class EventChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,7 +78,7 @@ class EventChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     branches: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-    prefix: str = ""  # of a path that the event names
+    prefix: str = ""  # the beginning of a path that the event names
 
 
 ALL_EVENTS = EventChoice()
@@ -115,7 +115,7 @@ async def create(
         return [event]
 
     await _submit(session, key, decide, "subscribe", url, journal, repr(choice), note)
-    # A repeated request was answered before, with a secret that cannot be shown again.
+    # A repeated request was carried out before, with a secret that cannot be shown again.
     if id not in {each.id for each in await _states(session)}:
         raise Refused(
             "this key has created a subscription before, and its secret is shown only once",
@@ -227,7 +227,7 @@ async def redeliver(session: Session, id: str, letters: Sequence[str], key: str)
 
 # --- the files -------------------------------------------------------------------------------------------------------
 async def read_progress(store: Store, id: str) -> SubscriptionProgress:
-    """Returns the progress. Without a file, or with a damaged one, it is as if nothing was sent yet: events may come
+    """Returns the progress. Without a file, or with a damaged one, it is as if nothing was sent yet: events may be sent
     twice, but are never lost."""
     from lochan.formats import subscription as files
     from lochan.store.checked_reads import get_decoded
@@ -240,7 +240,7 @@ async def read_progress(store: Store, id: str) -> SubscriptionProgress:
 
 
 async def read_letters(store: Store, id: str) -> AsyncIterator[DeadLetterRecord]:
-    """The oldest first. One that is damaged is left out."""
+    """Yields the dead letters, the oldest first, without damaged ones."""
     from lochan.formats import subscription as files
     from lochan.store.checked_reads import get_decoded
 

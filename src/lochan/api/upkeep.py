@@ -1,4 +1,5 @@
-"""The upkeep of a lake by a policy, one round: journals are trimmed, and branches of pools compacted that need it."""
+"""One round of the upkeep of a lake by a policy: journals are trimmed, and branches of pools are compacted if they need
+it."""
 
 from __future__ import annotations
 
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
     UpkeepPolicy = Upkeep
 
 
-# Which data objects of a pool are to be merged, and what came of it.
+# Which data objects of a pool are merged, and the results.
 
 
 if TYPE_CHECKING:
     Key = datetime | bool | int | float | str
 else:
-    Key = Any  # from JSON a time comes as its text
+    Key = Any  # a time from JSON is a text
 
 
 class CompactOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ids: tuple[str, ...] = ()  # of objects, or their beginnings, and what overlaps them; none: all
+    ids: tuple[str, ...] = ()  # of objects, or their beginnings, and what overlaps them; without any, all objects
     low: Key | None = None  # only objects with keys from this one on, or up to the other; either may be the lower one
     high: Key | None = None
     up_to: str = ""  # only objects that this ref holds
-    upkeep: bool = False  # leave alone what costs scans little: a few overlaps, a few small objects
+    upkeep: bool = False  # leaves alone what costs scans little: a few overlaps, a few small objects
 
     def request(self, settings: PoolSettings) -> CompactRequest:
         from lochan.jobs.compaction_plan import CompactRequest
@@ -101,7 +102,7 @@ class BranchUpkeep(Result, frozen=True, kw_only=True, tag_field="kind", tag="bra
     """The result of upkeep of one branch of a pool."""
 
     pool: str
-    branch: str  # empty: the rule leaves the pool alone
+    branch: str  # empty if the rule leaves the pool alone
     outcome: str
     compacted: CompactResult | None = None
     error: Exception | None = None
@@ -124,7 +125,7 @@ def read_policy(file: str | None) -> UpkeepPolicy:
 async def keep_up(
     session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
 ) -> AsyncIterator[Step]:
-    """Trims journals and compacts pools. A failure does not stop the rest: its step has the error."""
+    """Trims journals and compacts pools. A failure does not stop the rest: its step holds the error."""
     async for trimmed in trim_journals(session, pools):
         yield trimmed
     async for compacted in compact_pools(session, policy, pools, engine, actor):
@@ -154,7 +155,7 @@ async def compact_pools(
 
 
 async def expire_tokens(session: Session, repository: str) -> int:
-    """Gives up address tokens that have expired, by the store's clock, so that they hold no file any more; gives how
+    """Gives up address tokens that have expired, by the store's clock, so that they hold no file any more. Returns how
     many."""
     from lochan.versioning.collection.retention import expire_tokens
 

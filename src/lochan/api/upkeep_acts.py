@@ -14,7 +14,7 @@ from lochan.errors import Corrupt, Invalid, LochanError, NothingToDo
 if TYPE_CHECKING:
     from lochan.api.session import Session
 
-FILES = "files"  # the kind of a repository that is no pool
+FILES = "files"  # the kind of a repository that holds files
 
 
 async def trim(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]:
@@ -36,7 +36,7 @@ async def abort_uploads(session: Session, options: UpkeepOptions) -> AsyncIterat
         aborted = f"aborted {count} uploads" if count else ""
         return "; ".join(filter(None, (aborted, f"gave up {tokens} expired address tokens" if tokens else "")))
 
-    async for did in _each(session, abort):
+    async for did in _each_repository(session, abort):
         yield did
 
 
@@ -47,7 +47,7 @@ async def abandon_jobs(session: Session, options: UpkeepOptions) -> AsyncIterato
         jobs = await GarbageCollection(session, name).abandon_jobs()
         return f"gave up {len(jobs)} jobs whose process is gone" if jobs else ""
 
-    async for did in _each(session, abandon):
+    async for did in _each_repository(session, abandon):
         yield did
 
 
@@ -102,7 +102,7 @@ async def collect(session: Session, options: UpkeepOptions) -> AsyncIterator[Did
             done.append(f"planned {made.planned.files} files, {made.planned.bytes} bytes")
         return "; ".join(filter(None, done))
 
-    async for did in _each(session, run):
+    async for did in _each_repository(session, run):
         yield did
 
 
@@ -112,7 +112,7 @@ async def expire(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
     async def run(name: str) -> str:
         return _describe_expiries((await GarbageCollection(session, name).expire()).as_json())
 
-    async for did in _each(session, run):
+    async for did in _each_repository(session, run):
         yield did
 
 
@@ -153,7 +153,7 @@ async def repack(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
         made = await Storage(session, name).repack()
         return f"rewrote {made.files} files, {made.freed_bytes} bytes can be freed" if made.files else ""
 
-    async for did in _each(session, run, kind=FILES):
+    async for did in _each_repository(session, run, kind=FILES):
         yield did
 
 
@@ -164,7 +164,7 @@ async def dedupe(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
         made = await Storage(session, name).dedupe()
         return f"aliased {made.duplicates} blocks, {made.duplicate_bytes} bytes" if made.duplicates else ""
 
-    async for did in _each(session, run):
+    async for did in _each_repository(session, run):
         yield did
 
 
@@ -210,8 +210,10 @@ async def ingest(session: Session, options: UpkeepOptions) -> AsyncIterator[Did]
         yield Did(place, f"added {made.added}, changed {made.changed}, removed {made.removed} objects")
 
 
-async def _each(session: Session, act: Callable[[str], Awaitable[str]], *, kind: str = "") -> AsyncIterator[Did]:
-    """Does this for every repository. One that is damaged, or deleted meanwhile, does not stop the rest."""
+async def _each_repository(
+    session: Session, act: Callable[[str], Awaitable[str]], *, kind: str = ""
+) -> AsyncIterator[Did]:
+    """Runs an act for every repository. One that is damaged, or deleted meanwhile, does not stop the rest."""
     for each in await session.lake.repositories():
         if kind and each.kind != kind:
             continue

@@ -17,15 +17,15 @@ DAY_US = 86_400_000_000
 
 
 class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When tasks are done, and their limits; see the settings `upkeep.…`."""
+    """When tasks run, and their limits; see the settings `upkeep.…`."""
 
-    schedule: Mapping[str, str] = {}  # by task, such as 1h, 03:00 or off; a task that is missing is done as by standard
-    policy: UpkeepPolicy | None = None  # of pools; None: the standard one
+    schedule: Mapping[str, str] = {}  # by task, such as 1h, 03:00 or off; a missing task runs at its standard times
+    policy: UpkeepPolicy | None = None  # the policy of pools; None for the standard one
     upload_days: float = 7.0
     usage_days: float | None = None  # how long the usage log is kept; None: for ever
     grace_hours: float = 24.0
     scrub_rate: int = 50_000_000  # bytes in a second
-    scrub_minutes: float = 10.0  # for each repository
+    scrub_minutes: float = 10.0  # the time for each repository
     ingest_sources: str = ""  # such as `demo@main/logs/=s3://bucket/logs/`, with spaces between them
     memory_bytes: int = 512 << 20
     threads: int = 1
@@ -38,7 +38,7 @@ class TaskStep(Result, frozen=True, kw_only=True):
     """One thing that a task did, or could not do."""
 
     task: str
-    where: str  # a repository or a branch; `lake`
+    where: str  # a repository, a branch, or `lake`
     outcome: str
     error: str = ""
 
@@ -57,5 +57,5 @@ Act = Callable[["Session", UpkeepOptions], AsyncIterator[Did]]
 class UpkeepTask(NamedTuple):
     name: str
     about: str
-    when: str  # by standard
+    when: str  # its standard schedule
     act: Act

@@ -1,4 +1,4 @@
-"""The tasks of upkeep, as one table: what each is called, when it is done by standard, and the act that does it."""
+"""The tasks of upkeep, as one table: the name of each, its standard schedule, and the act that does it."""
 
 from collections.abc import Mapping
 

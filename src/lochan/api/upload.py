@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 _WIDTH = 8  # files at a time
-_BATCH = 500  # files that are staged together; with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_BATCH = 500  # files that are staged together; even with paths of 1 KiB far from the 4 MiB of a journal's entry
 _BATCH_BYTES = 1 << 30  # the most that an interrupted upload sends again, unless a file is larger
 _PIECE_BYTES = 2 << 20
 
@@ -34,7 +34,7 @@ Progress = Callable[[int], None]  # called with the number of further bytes
 
 class UploadFile(NamedTuple):
     file: Path | BinaryIO
-    path: str  # in the repository
+    path: str  # the path in the repository
     size: int  # 0 for an open file, because it is unknown
 
 
@@ -115,7 +115,7 @@ class FileUpload:
         return replace(result, skipped=len(files) - len(left))
 
     async def _is_there(self, view: View, source: UploadFile) -> bool:
-        """Whether uploading it would change nothing. The file is read only if an object of its size is there."""
+        """Returns whether uploading the file would change nothing. It is read only if an object of its size exists."""
         import asyncio
 
         entry = await view.get(source.path)
@@ -141,7 +141,7 @@ class FileUpload:
         return type_of(source.path, self._branch, self._content_type)
 
     async def all(self, files: Sequence[UploadFile]) -> UploadResult:
-        """Called again with its key after all of it was staged, it sends nothing."""
+        """Uploads all files. A repeated call with the same key sends nothing if all of them were staged before."""
         from lochan.journal.keys import CarriedOut, without_key
         from lochan.versioning.idempotency import check_first
         from lochan.versioning.objects import put_many
@@ -156,7 +156,7 @@ class FileUpload:
         left = len(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
-            refs.branch(self._branch)  # before the bytes are sent
+            refs.branch(self._branch)  # raises NotFound before the bytes are sent
             entries = await self._write(batch, mint)
             left -= len(batch)
             by = without_key(self._actor) if left else self._actor  # the last append decides
@@ -197,7 +197,7 @@ class FileUpload:
         waiting = iter(sources)
 
         async def worker() -> None:
-            for source in waiting:  # shared: each takes the next file
+            for source in waiting:  # shared, so that each worker takes the next file
                 pieces, content_type = self._pieces(source.file), self._type_of(source)
                 await batch.write(source.path, pieces, content_type=content_type, metadata=self._metadata)
 
@@ -217,7 +217,8 @@ def type_of(path: str, ref: str, given: str | None) -> str:
 
 
 async def file_pieces(file: Path | BinaryIO, progress: Progress | None) -> AsyncIterator[bytes]:
-    """A file of one piece takes one turn of a thread; most of an upload of small files was such turns."""
+    """Yields the bytes of a file. A file of one piece takes one turn of a thread; most of an upload of small files was
+    such turns."""
     import asyncio
 
     if isinstance(file, Path):
@@ -236,7 +237,7 @@ async def file_pieces(file: Path | BinaryIO, progress: Progress | None) -> Async
 
 
 def _begin(file: Path) -> tuple[bytes, BinaryIO | None]:
-    """The first piece, and the open file if there may be more."""
+    """Returns the first piece, and the open file if there may be more."""
     stream = file.open("rb")
     try:
         piece = stream.read(_PIECE_BYTES)

@@ -28,19 +28,19 @@ class UsageGap(Result, frozen=True, kw_only=True):
 class UsageStatus(Result, frozen=True, kw_only=True):
     rows: int
     since: datetime
-    servers_until: datetime | None  # up to then reads that go through servers may have gone unnoticed; None: none may
+    servers_until: datetime | None  # up to then reads through servers may have gone unnoticed; None if none may have
     servers_why: str
-    noted_until: datetime | None  # the same, where every reader notes its reads
+    noted_until: datetime | None  # the same where every reader notes its reads
     noted_why: str
-    gaps: tuple[UsageGap, ...]  # the last of them
+    gaps: tuple[UsageGap, ...]  # the last gaps
 
 
 class UsageCompactResult(Result, frozen=True, kw_only=True):
-    days: int  # that became one file
-    files: int  # that were merged
+    days: int  # how many days became one file each
+    files: int  # how many files were merged
     rows: int
     deleted_days: int
-    kept_days: float | None  # the least that stays; None: nothing is deleted
+    kept_days: float | None  # how many days are kept; None if nothing is deleted
     gaps: tuple[UsageGap, ...]  # files that cannot be read, and stay
 
 
@@ -101,8 +101,8 @@ async def needed_days(session: Session) -> float:
 
 
 def _unread_days(rules: RetentionSet) -> float:
-    asked = max((rule.unread_days for rule in rules.drops), default=0.0)
-    return asked + _RULE_MARGIN_DAYS if asked else 0.0
+    longest = max((rule.unread_days for rule in rules.drops), default=0.0)
+    return longest + _RULE_MARGIN_DAYS if longest else 0.0
 
 
 def _gap(gap: Gap) -> UsageGap:

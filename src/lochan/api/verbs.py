@@ -81,6 +81,11 @@ _READ_REPOSITORY = ("fs:ReadRepository {self}",)
 _READ_ALL = (*_READ_REPOSITORY, "fs:ReadObject {self}/*")  # the output of hooks may reveal any object
 _COLLECT = ("fs:CollectGarbage {self}",)
 _DROP = ("fs:DeleteObject {self}/branch/*", "fs:CreateCommit {self}/branch/*")
+_RESTORE_HISTORY = (
+    *("fs:ReadRepository repository/{source}", "fs:ReadCommit repository/{source}/*"),
+    *("fs:ReadObject repository/{source}/*", "fs:WriteObject {self}/*", "fs:CreateCommit {self}/branch/*"),
+    *("fs:CreateBranch {self}/branch/*", "fs:CreateTag {self}/tag/*"),
+)
 _MAINTAIN = ("lake:Maintain lake",)
 _AUDIT = ("lake:ReadEvents lake", "fs:ReadEvents repository/*", "fs:ReadObject repository/*")  # rows name objects
 _ERASE = ("fs:CollectGarbage deleted:names", "fs:DeleteRepository deleted:names")
@@ -249,6 +254,9 @@ VERBS = (
         ("fs:CreateBranch {self}/branch/{name}",),
     ),
     Verb("Repository", "tags", _R, "tag list", "GET tags", ("fs:ListTags {self}",), _SEE_TAG),
+    Verb("Repository", "is_bare", _R, "", "GET bare", _READ_REPOSITORY),
+    Verb("Repository", "restore_history", _W, "", "POST history", _RESTORE_HISTORY),
+    Verb("Repository", "show_tag", _R, "", "GET tags/{name}", ("fs:ReadTag {self}/tag/{name}",)),
     Verb(
         "Repository",
         "create_tag",

@@ -1,7 +1,7 @@
 """Files of local lakes that commands have read: recorded by one process, and read again by another, which keeps them.
 
-The second one forks, and so must not start a thread: lakes are read without an event loop, and files without Arrow's
-threads."""
+The second process forks, and so must not start a thread: lakes are read without an event loop, and files without
+Arrow's threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lochan.tree.trees import Trees
 from lochan.versioning.state.refs import Refs
 from lochan.warm import WarmLake, WarmLakes
 
-_FILES_MAX = 64  # of each kind, that are opened after one command
+_FILES_MAX = 64  # how many files of each kind are opened after one command
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ def _open_tree(trees: Trees, path: str, read: ReadFiles, warm: WarmLake) -> Iter
     prefix = _prefix(path)
     file = path.removeprefix(f"{prefix}/")
     tree = _finish(trees.open(TreeRef(file.rpartition("/")[2].partition("-")[0], file)))
-    ranges, patches = _below(prefix, read.ranges), _below(prefix, read.patches)
+    ranges, patches = _files_below(prefix, read.ranges), _files_below(prefix, read.patches)
     for each in tree.ranges:
         for whole in (each, each.base):
             if whole is not None and whole.file in ranges and warm.ranges.get(f"{prefix}/{whole.file}") is None:
@@ -106,12 +106,12 @@ def _open_tree(trees: Trees, path: str, read: ReadFiles, warm: WarmLake) -> Iter
             yield
 
 
-def _below(prefix: str, paths: list[str]) -> set[str]:
+def _files_below(prefix: str, paths: list[str]) -> set[str]:
     return {each.removeprefix(f"{prefix}/") for each in paths[-_FILES_MAX:] if each.startswith(f"{prefix}/")}
 
 
 def _prefix(path: str) -> str:
-    """The repository of `<repository>/<folder>/<file>`."""
+    """Returns the repository of `<repository>/<folder>/<file>`."""
     return path.rpartition("/")[0].rpartition("/")[0]
 
 

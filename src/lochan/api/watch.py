@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 OFFSET = "lochan-offset"  # in a commit's metadata: how many bytes of the events were read
-_LOOK_S = 0.2  # how often it is looked whether to stop, and whether a file has grown
+_LOOK_S = 0.2  # how often it checks whether to stop, and whether a file has grown
 _AGAIN_S = 5.0
 _LINE_BYTES_MAX = 4 << 20
 
 
 class WatchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    every_s: float = 60.0  # without events: the time between two comparisons; with events: of the whole source, below
+    every_s: float = 60.0  # the time between two comparisons, if there are no events
     full_s: float = 3_600.0  # with events: how often the whole source is compared, because events get lost
     batch_count: int = 1_000  # events that make a batch
-    batch_s: float = 10.0  # or how old the first of them is
+    batch_s: float = 10.0  # or the age of the first event in seconds
     keep_removed: bool = False
-    once: bool = False  # what is there now, and no more
+    once: bool = False  # reads what is there now, and ends
     message: str = ""
 
 
 class WatchBatch(Result, frozen=True, kw_only=True):
     number: int
-    events: int | None  # that it came from; None: the whole source was compared
-    commit: str | None  # None: nothing had changed
+    events: int | None  # the number of its events; None if the whole source was compared
+    commit: str | None  # None if nothing had changed
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -58,7 +58,7 @@ class WatchBatch(Result, frozen=True, kw_only=True):
 
 
 Listener = Callable[[WatchBatch], None]
-Events = AsyncIterator[tuple[bytes, int]]  # lines, and how many bytes of the events were read behind each
+Events = AsyncIterator[tuple[bytes, int]]  # lines, and how many bytes of the events were read up to the end of each
 
 
 async def run_once(branch: Branch, source: ImportSource, options: WatchOptions | None = None) -> ImportResult | None:
@@ -81,7 +81,7 @@ class _Watch(NamedTuple):
 
     @property
     def job(self) -> str:
-        """Its name: a watch of the same source to the same place goes on with its batches."""
+        """Its name. A watch of the same source to the same place continues with its batches."""
         text = "\0".join((self.source.url, self.source.prefix, self.repository.repository.id, self.branch))
         return f"watch-{sha256(text.encode()).hexdigest()[:32]}"
 
@@ -104,42 +104,42 @@ async def watch(
     at = _Watch(session, repository, branch, source, options, progress)
     number, offset = await _last_batch(at)
     if events is None:
-        await _by_clock(at, number, stop)
+        await _follow_clock(at, number, stop)
     else:
-        await _by_events(at, number, offset, events(offset), stop)
+        await _follow_events(at, number, offset, events(offset), stop)
 
 
-async def _by_clock(at: _Watch, number: int, stop: threading.Event) -> None:
+async def _follow_clock(at: _Watch, number: int, stop: threading.Event) -> None:
     while not stop.is_set():
-        number = await _full(at, number, "", stop)
+        number = await _compare_all(at, number, "", stop)
         if at.options.once:
             return
-        await _pause(at.options.every_s, stop)
+        await _sleep(at.options.every_s, stop)
 
 
-async def _by_events(at: _Watch, number: int, offset: int, lines: Events, stop: threading.Event) -> None:
+async def _follow_events(at: _Watch, number: int, offset: int, lines: Events, stop: threading.Event) -> None:
     loop = asyncio.get_running_loop()
-    number = await _full(at, number, str(offset), stop)
+    number = await _compare_all(at, number, str(offset), stop)
     reader, compared = _LineReader(lines), loop.time()
     try:
         while not stop.is_set() and not reader.ended:
-            found = await _batch(reader, at.options, stop)
+            found = await _read_batch(reader, at.options, stop)
             if found:
                 number = await _land_events(at, number, found, reader.offset, stop)
             if loop.time() - compared >= at.options.full_s:
-                number = await _full(at, number, str(reader.offset or offset), stop)
+                number = await _compare_all(at, number, str(reader.offset or offset), stop)
                 compared = loop.time()
     finally:
         await reader.close()
 
 
 class _LineReader:
-    """Lines that may be long in coming: one that did not come in time is still waited for the next time."""
+    """Reads lines that may be slow to arrive. A line that did not arrive in time is awaited again by the next call."""
 
     def __init__(self, lines: Events) -> None:
         self._lines = lines
         self._waiting: asyncio.Task[tuple[bytes, int] | None] | None = None
-        self.offset = 0  # behind the last line
+        self.offset = 0  # the end of the last line, in bytes
         self.ended = False
 
     async def next(self, seconds: float) -> bytes | None:
@@ -167,8 +167,8 @@ class _LineReader:
         return await anext(self._lines, None)
 
 
-async def _batch(reader: _LineReader, options: WatchOptions, stop: threading.Event) -> list[bytes]:
-    """Returns lines until the batch is full, or its first line is old; empty if nothing came for so long."""
+async def _read_batch(reader: _LineReader, options: WatchOptions, stop: threading.Event) -> list[bytes]:
+    """Returns lines until the batch is full, or its first line is old. They are empty if nothing came for so long."""
     loop = asyncio.get_running_loop()
     found, begun = list[bytes](), loop.time()
     while len(found) < options.batch_count and not stop.is_set() and not reader.ended:
@@ -203,21 +203,21 @@ async def _land_events(at: _Watch, number: int, lines: list[bytes], offset: int,
         plan = await look_up(place, folder, keys, keep_removed=at.options.keep_removed)
         return await _land(at, number, plan, str(offset), count)
 
-    made = await _patiently(landed, stop)
+    made = await _retry(landed, stop)
     if made is None:
         return number
     at.progress(msgspec.structs.replace(made, unread=unread))
     return number + bool(made.commit)
 
 
-async def _full(at: _Watch, number: int, offset: str, stop: threading.Event) -> int:
+async def _compare_all(at: _Watch, number: int, offset: str, stop: threading.Event) -> int:
     from lochan.versioning.heads.imports import for_ingest
 
     async def landed() -> WatchBatch:
         plan = await for_ingest(at.repository, at.source.folder(), keep_removed=at.options.keep_removed)
         return await _land(at, number, plan, offset, None)
 
-    made = await _patiently(landed, stop)
+    made = await _retry(landed, stop)
     if made is None:
         return number
     at.progress(made)
@@ -244,7 +244,7 @@ async def _land(at: _Watch, number: int, plan: object, offset: str, events: int 
 
 
 async def _last_batch(at: _Watch) -> tuple[int, int]:
-    """The number of the next batch, and how far the events were read."""
+    """Returns the number of the next batch, and how many bytes of the events were read."""
     from lochan.jobs.job_commit import BATCH, JOB
 
     refs, _ = await at.repository.refs()
@@ -257,16 +257,16 @@ async def _last_batch(at: _Watch) -> tuple[int, int]:
     return 0, 0
 
 
-async def _patiently(work: Callable[[], Awaitable[WatchBatch]], stop: threading.Event) -> WatchBatch | None:
+async def _retry(work: Callable[[], Awaitable[WatchBatch]], stop: threading.Event) -> WatchBatch | None:
     """Repeats work while the store does not answer. Returns None if it is stopped."""
     while not stop.is_set():
         with suppress(Retry):
             return await work()
-        await _pause(_AGAIN_S, stop)
+        await _sleep(_AGAIN_S, stop)
     return None
 
 
-async def _pause(seconds: float, stop: threading.Event) -> None:
+async def _sleep(seconds: float, stop: threading.Event) -> None:
     left = seconds
     while left > 0 and not stop.is_set():
         await asyncio.sleep(min(_LOOK_S, left))
@@ -296,7 +296,8 @@ LISTEN = "listen"
 
 
 async def file_events(path: str, offset: int, *, ends: bool, stop: threading.Event) -> Events:
-    """Yields the lines from a byte on. With `ends`, it ends at the end of the file, else when it is stopped."""
+    """Yields the lines from a byte on. With `ends`, it stops at the end of the file, and otherwise when `stop` is
+    set."""
     import sys
 
     if path == "-":
@@ -307,7 +308,7 @@ async def file_events(path: str, offset: int, *, ends: bool, stop: threading.Eve
         return
     with Path(path).open("rb") as file:  # noqa: ASYNC230 - a few lines at a time
         size = file.seek(0, 2)
-        file.seek(offset if offset <= size else 0)  # a shorter file is another one
+        file.seek(offset if offset <= size else 0)  # a file that has become shorter is another one
         while not stop.is_set():
             begin = file.tell()
             line = file.readline(_LINE_BYTES_MAX)

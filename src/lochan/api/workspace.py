@@ -22,39 +22,40 @@ if TYPE_CHECKING:
 
 
 class Workspace(WritableRef):
-    """Its name is `branch+id`."""
+    """A workspace over a branch. Its name is `branch+id`."""
 
     def __init__(self, session: Session, repository: str, name: str, *, opened: WorkspaceInfo | None = None) -> None:
         super().__init__(session, repository, name)
-        self.opened = opened  # what it was when `Branch.workspace` opened it; None: it was named
+        self.opened = opened  # its details when `Branch.workspace` opened it; None for a handle made from a name
 
     @property
     def id(self) -> str:
         return self.name.rpartition("+")[2]
 
     async def show(self) -> WorkspaceInfo:
-        """Raises NotFound for one that was committed or dropped."""
+        """Returns the workspace's details. Raises NotFound for one that was committed or dropped."""
         from lochan.versioning.workspaces.write import find
 
         async with self._session.opened(self.repository_name) as repository:
             return info_of(repository, await find(repository, self.id))
 
     async def changes(self, prefix: str = "") -> AsyncIterator[WorkspaceChange]:
-        """What it changes, against the commit that it was opened on, in path order, and whether it was added."""
+        """Yields what it changes, compared with the commit that it was opened on, in path order, and whether it was
+        added."""
         for row in (await self.changes_table(prefix)).to_pylist():
             yield WorkspaceChange(**row)
 
     async def changes_table(self, prefix: str = "") -> Table:
-        """The same as an Arrow table, which may have millions of rows: path, kind, before and after (sizes, or null),
-        and whether it was added."""
+        """Returns the same as an Arrow table, which may have millions of rows: path, kind, before and after (sizes, or
+        null), and whether it was added."""
         from lochan.versioning.workspaces.selection import diff_columns
 
         async with self._session.opened(self.repository_name) as repository:
             return (await diff_columns(repository, self.id, prefix)).rename_columns({"selected": "added"})
 
     async def add(self, *globs: str, key: str = "") -> tuple[str, ...]:
-        """What fits one of the globs, now or when it is written, is to be committed. In a glob, * and ? stay within a
-        folder and ** goes across. Gives all globs that were added. Raises Invalid."""
+        """Adds what matches one of the globs, now or when it is written, to what will be committed. In a glob, * and ?
+        stay within a folder and ** goes across. Returns all globs that were added. Raises Invalid."""
         from lochan.versioning.workspaces.selection import add
         from lochan.versioning.workspaces.write import find
 
@@ -64,15 +65,15 @@ class Workspace(WritableRef):
             return tuple((await find(repository, self.id)).added)
 
     async def all(self, *, key: str = "") -> tuple[str, ...]:
-        """Everything in it, now or later, is to be committed, also if something else was added before. Gives all globs
-        that were added."""
+        """Adds everything in it, now or later, to what will be committed, even if something else was added before.
+        Returns all globs that were added."""
         from lochan.versioning.workspaces.selection import EVERYTHING
 
         return await self.add(*EVERYTHING, key=key)
 
     async def revert(self, *globs: str, key: str = "") -> int | None:
-        """Takes back what fits one of the globs, or everything: files are hidden, deletions forgotten. Gives how many
-        paths; None: it was done before, under the same key."""
+        """Takes back what matches one of the globs, or everything: files are hidden, deletions forgotten. Returns how
+        many paths, or None if it was done before under the same key."""
         from lochan.versioning.workspaces.selection import EVERYTHING, revert
 
         actor = self._session.acting(key, "revert workspace", self.repository_name, self.id, globs)
@@ -80,8 +81,8 @@ class Workspace(WritableRef):
             return await revert(repository, self.id, globs or EVERYTHING, actor=actor)
 
     async def path(self, path: str = "") -> str:
-        """Where other programs write and read: a path of this machine, or a URL. Raises NotFound for a workspace that
-        was committed or dropped."""
+        """Returns where other programs write and read: a path of this machine, or a URL. Raises NotFound for a
+        workspace that was committed or dropped."""
         async with self._session.opened(self.repository_name) as repository:
             found = (await repository.resolve(self.name, workspaces=True)).workspace
             if found is None:
@@ -96,9 +97,10 @@ class Workspace(WritableRef):
         paths: Sequence[str] = (),
         added: bool | None = None,
     ) -> Commit:
-        """What was added, or everything in it if nothing was; or what these paths and globs name. It goes onto its
-        branch, and the workspace is closed: every verb refuses it from then on. `added`: true for only what was added,
-        false for everything. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
+        """Commits what was added, or everything in it if nothing was; or what these paths and globs name. The commit
+        goes onto its branch, and the workspace is closed: every verb refuses it from then on. `added` is true for only
+        what was added, false for everything. Raises ConcurrentCommit if the branch has changed the same paths
+        meanwhile."""
         from lochan.versioning.heads.commit import CommitRequest
         from lochan.versioning.workspaces.commit import commit
 
@@ -117,7 +119,7 @@ class Workspace(WritableRef):
             return Commit.of(*made)
 
     async def drop(self, *, key: str = "") -> None:
-        """With all that is in it."""
+        """Drops the workspace with all that is in it."""
         from lochan.versioning.workspaces.write import drop
 
         actor = self._session.acting(key, "drop workspace", self.repository_name, self.id)
@@ -130,7 +132,7 @@ def info_of(repository: OpenRepository, workspace: StoredWorkspace) -> Workspace
 
 
 def workspace_id(name: str) -> str:
-    """The id in a workspace's name, `branch+id`. Raises Invalid for another text."""
+    """Returns the id in a workspace's name, `branch+id`. Raises Invalid for another text."""
     from lochan.versioning.uri import parse_ref
 
     return parse_ref(name).workspace

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 Progress = Callable[[int], None]  # called with the number of further bytes, or files
 
 
-def _ignore(_: int) -> None:
+def _no_progress(_: int) -> None:
     pass
 
 
 class WritableRef(Ref):
     """A ref that can be written to. Changes on a branch are visible to everybody as soon as a verb returns; those in a
-    workspace, there alone."""
+    workspace are visible only there."""
 
     def _staging(self) -> OpenedRef:
         """Opens the ref like `_opened`, for verbs that stage. Raises Refused for a pool."""
         return OpenedRef(self._session.opened(self.repository_name), self.name, files=True)
 
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
-        """What is staged and not committed, in path order."""
+        """Yields what is staged and not committed, in path order."""
         from lochan.versioning.revisions.diff import staged_changes
 
         async with self._opened() as (repository, name):
@@ -52,21 +52,21 @@ class WritableRef(Ref):
                 yield StagedChange.of(change)
 
     async def status_table(self, prefix: str = "") -> Table:
-        """The same as an Arrow table, which may have millions of rows: path, kind and size."""
+        """Returns the same as an Arrow table, which may have millions of rows: path, kind and size."""
         from lochan.versioning.revisions.diff import staged_columns
 
         async with self._opened() as (repository, name):
             return await staged_columns(repository, name, prefix=prefix)
 
     async def status_count(self, prefix: str = "") -> ChangeCount:
-        """How much is staged."""
+        """Counts what is staged."""
         from lochan.versioning.revisions.diff import count_staged
 
         async with self._opened() as (repository, name):
             return ChangeCount.of(await count_staged(repository, name, prefix=prefix))
 
     async def status_folders(self, prefix: str = "", *, delimiter: str = "/", depth: int = 1) -> dict[str, ChangeCount]:
-        """The same for each folder below the prefix, so many deep, by its path."""
+        """Counts what is staged in each folder below the prefix, `depth` folders deep, by its path."""
         from lochan.versioning.revisions.diff import RollUp, roll_up_staged
 
         async with self._opened() as (repository, name):
@@ -85,10 +85,10 @@ class WritableRef(Ref):
         if_absent: bool = False,
         key: str = "",
     ) -> ObjectInfo:
-        """Durable and visible when it returns. `content_type` and `metadata` may stand alone or in the options.
-        `if_match` is the ETag that the object there must have, `if_absent` says that there must be none. The key of a
-        `SizedBody`, which tells its own checksums, is of its very bytes. Raises PreconditionFailed, BadDigest, NotFound
-        for the branch, Invalid, Refused."""
+        """Puts an object, which is durable and visible when this returns. `content_type` and `metadata` may stand alone
+        or in the options. `if_match` is the ETag that the present object must have, and `if_absent` means that there
+        must be none. The key of a `SizedBody`, which has its own checksums, covers its very bytes. Raises
+        PreconditionFailed, BadDigest, NotFound for the branch, Invalid, Refused."""
         from lochan.versioning.objects import put as put_stream
         from lochan.versioning.objects import put_sized
 
@@ -137,12 +137,12 @@ class WritableRef(Ref):
         progress: Progress | None = None,
         report: Report = ignore_report,
     ) -> UploadResult:
-        """A file, all files of a folder, an open file, or what `upload_files` found. A file keeps its name where `to`
-        is empty or ends with a slash; the files of a folder go into the folder `to`. The type is guessed from the
-        name unless given. Of a folder, links that lead out of it are left out unless `follow_links`; `report` is told
-        what is left out, `progress` of bytes. Many files are staged in batches. `resume` goes on with an upload that
-        was interrupted: a file is skipped if the object there has its size, MD5, type and metadata. Raises NotFound,
-        Invalid, Refused."""
+        """Uploads a file, all files of a folder, an open file, or what `upload_files` found. A file keeps its name if
+        `to` is empty or ends with a slash; the files of a folder go into the folder `to`. The type is guessed from the
+        name unless given. Links in a folder that lead out of it are left out unless `follow_links` is set; `report` is
+        called with what is left out, and `progress` with bytes. Many files are staged in batches. `resume` continues an
+        upload that was interrupted: a file is skipped if the object there has its size, MD5, type and metadata. Raises
+        NotFound, Invalid, Refused."""
         files = (
             source
             if isinstance(source, Sequence) and not isinstance(source, str)
@@ -163,8 +163,9 @@ class WritableRef(Ref):
         metadata: Mapping[str, str] | None = None,
         key: str = "",
     ) -> UploadResult:
-        """All files of an archive (tar), whose names become paths in the folder `to`: staged in batches, so that many
-        small objects cost few requests. Types are guessed from names unless given. Raises Invalid, Refused."""
+        """Uploads all files of an archive (tar), whose names become paths in the folder `to`. They are staged in
+        batches, so that many small objects cost few requests. Types are guessed from names unless given. Raises
+        Invalid, Refused."""
         from lochan.api.spooled_files import spool_body
 
         prefix = to if not to or to.endswith("/") else f"{to}/"
@@ -178,7 +179,7 @@ class WritableRef(Ref):
                 return await FileUpload(repository, name, actor, dict(metadata or {}), content_type, None).all(files)
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
-        """In one event. Returns the paths that existed; others are no error. Raises Refused."""
+        """Deletes objects in one event. Returns the paths that existed; others are no error. Raises Refused."""
         from lochan.versioning.objects import delete
 
         actor = self._session.acting(key, "delete", self.repository_name, self.name, paths)
@@ -186,8 +187,8 @@ class WritableRef(Ref):
             return await delete(repository, name, paths, actor=actor)
 
     async def delete_if(self, path: str, if_match: str | Conditions, *, key: str = "") -> None:
-        """The object, if it has this ETag, or is as the conditions say, at that very moment. Raises PreconditionFailed,
-        Invalid."""
+        """Deletes the object if it has this ETag, or meets the conditions, at that very moment. Raises
+        PreconditionFailed, Invalid."""
         from lochan.versioning.objects import delete_if
 
         check = (if_match if isinstance(if_match, Conditions) else _conditions(NO_CONDITIONS, if_match)).checking(path)
@@ -206,9 +207,9 @@ class WritableRef(Ref):
         checksum_type: str = "",
         key: str = "",
     ) -> Upload:
-        """An upload in parts. `checksum` is the algorithm that its parts are summed by, `checksum_type` whether that
-        makes one of the whole object (FULL_OBJECT) or of the parts' digests (COMPOSITE). Raises NotFound for the
-        branch, Invalid, Refused."""
+        """Creates an upload in parts. `checksum` is the algorithm of the checksums of its parts; `checksum_type` is
+        whether they make one of the whole object (FULL_OBJECT) or of the parts' digests (COMPOSITE). Raises NotFound
+        for the branch, Invalid, Refused."""
         from lochan.versioning.uploads import open_upload
 
         about = path, options.content_type, options.headers, options.metadata, checksum, checksum_type
@@ -230,11 +231,11 @@ class WritableRef(Ref):
         return self.open_upload(path, id)
 
     def open_upload(self, path: str, id: str) -> Upload:
-        """One that was created before."""
+        """Returns an upload that was created before."""
         return Upload(self._session, self.repository_name, self.name, path, id)
 
     async def delete_folder(self, prefix: str, *, key: str = "") -> FolderResult:
-        """Everything whose path begins with the prefix, in one event; perhaps nothing."""
+        """Deletes everything whose path begins with the prefix, in one event. There may be nothing."""
         from lochan.versioning.copy import delete_folder
 
         actor = self._session.acting(key, "delete folder", self.repository_name, self.name, prefix)
@@ -254,9 +255,9 @@ class WritableRef(Ref):
         key: str = "",
         progress: Progress | None = None,
     ) -> ObjectInfo:
-        """An object of any ref, to here. Within a repository no byte is moved. `content_type` and `metadata` may stand
-        alone or in the options. `progress` gets the bytes that came from another repository. Raises NotFound, Gone,
-        PreconditionFailed, and Invalid for a copy onto itself that changes nothing."""
+        """Copies an object of any ref to this one. Within a repository no byte is copied. `content_type` and `metadata`
+        may stand alone or in the options. `progress` is called with the bytes that came from another repository. Raises
+        NotFound, Gone, PreconditionFailed, and Invalid for a copy onto itself that changes nothing."""
         from lochan.versioning.copy import copy
         from lochan.versioning.transfer import transfer
 
@@ -283,22 +284,22 @@ class WritableRef(Ref):
                     options=changes,
                     check=check,
                     check_source=check_source,
-                    advance=progress or _ignore,
+                    advance=progress or _no_progress,
                 )
             return ObjectInfo.of(await made)
 
     async def copy_folder(
         self, source: NamedRef, prefix: str, to: str, *, key: str = "", progress: Progress | None = None
     ) -> FolderResult:
-        """Every object of `source` whose path begins with the prefix. Within a repository it is one event and no byte
-        is moved, and `progress` counts files; from another one they are staged in batches, and it counts bytes.
-        Raises NotFound where there is none, Gone."""
+        """Copies every object of `source` whose path begins with the prefix. Within a repository it is one event, no
+        byte is copied, and `progress` counts files; from another repository, objects are staged in batches, and it
+        counts bytes. Raises NotFound if there are none, Gone."""
         from lochan.versioning.copy import copy_folder
         from lochan.versioning.transfer import transfer_folder
 
         place = source.repository_name, source.name, prefix, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy folder", *place)
-        advance = progress or _ignore
+        advance = progress or _no_progress
         async with self._staging() as (target, name):
             await self._session.note_read(COPIED_FOLDER, source.repository_name, source.name, prefix)
             if source.repository_name == self.repository_name:
@@ -319,8 +320,8 @@ class WritableRef(Ref):
         source_conditions: Conditions = NO_CONDITIONS,
         key: str = "",
     ) -> ObjectInfo:
-        """One event: nobody sees both, or neither. `conditions` are on what stands at `to`. Raises NotFound, Invalid,
-        PreconditionFailed."""
+        """Moves an object in one event: nobody sees both, or neither. `conditions` are on the object at `to`. Raises
+        NotFound, Invalid, PreconditionFailed."""
         from lochan.versioning.copy import move
 
         def check(source: Entry | None, target: Entry | None) -> None:
@@ -334,7 +335,7 @@ class WritableRef(Ref):
             return ObjectInfo.of(made)
 
     async def move_folder(self, prefix: str, to: str, *, key: str = "") -> FolderResult:
-        """One event. Raises NotFound where there is nothing, Invalid."""
+        """Moves a folder in one event. Raises NotFound if it is empty, Invalid."""
         from lochan.versioning.copy import move_folder
 
         actor = self._session.acting(key, "move folder", self.repository_name, self.name, prefix, to)

@@ -1,4 +1,4 @@
-"""`lochan backup` and `lochan restore`: a copy of a lake while it is used, and a lake from such a copy."""
+"""`lochan backup` and `lochan restore`: copies a lake while it is used, and makes a lake from such a copy."""
 
 from typing import TYPE_CHECKING
 

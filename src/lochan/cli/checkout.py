@@ -72,7 +72,7 @@ def pull_command(place: str, form: str) -> None:
 
 
 def is_in_checkout() -> bool:
-    """Whether the working folder is in one, so that a verb without a target means that."""
+    """Returns whether the working folder is in a checkout, so that a verb without a target means that checkout."""
     from lochan.checkout import state
 
     return state.find(Path.cwd()) is not None
@@ -107,8 +107,8 @@ def commit_changes(options: "CommitOptions", form: str) -> None:
 
 
 def on_checkout(place: Path, work: Callable[["Checkout"], Awaitable[T]]) -> T:
-    """Does the work of a command on the checkout at this place. Its lake is the one it was made from, unless another
-    one was given with --lake. Raises NotFound."""
+    """Does the work of a command on the checkout at this place. Its lake is the one that it was made from, unless
+    another one was given with --lake. Raises NotFound."""
     from lochan.checkout import state
     from lochan.cli.lazy_group import flags
     from lochan.cli.session import on_lake

@@ -1,4 +1,4 @@
-"""`lochan completion`: scripts that teach bash, zsh and fish to complete our words."""
+"""`lochan completion`: scripts by which bash, zsh and fish complete the words of our commands."""
 
 import os
 import re
@@ -38,8 +38,8 @@ def completion_command(shell: str) -> None:
 
 VARIABLE = "_LOCHAN_COMPLETE"
 
-# Bash breaks words at @ and :, which are in the middle of ours: so it hands over the line, and is given what comes
-# behind the last break.
+# Bash breaks words at @ and :, which are inside our words, so it passes the whole line, and gets what follows the last
+# break.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' answer
@@ -57,29 +57,29 @@ _BASH = """\
 
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
-_NOT_PLAIN = re.compile(r"([^\w@%+=:,./~^{}-])")  # what a shell would not leave as it is
+_NOT_PLAIN = re.compile(r"([^\w@%+=:,./~^{}-])")  # characters that a shell would not leave as they are
 
 
-# Where click's own script finds out about words that continue.
+# Where click's own script handles words that continue.
 _ZSH_KINDS, _ZSH_END = 'elif [[ "$type" == "dir" ]]', 'if [ -n "$completions" ]'
 
 
-class _Asked(ShellComplete):
+class _CompletionRequest(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        self.ctx_args["obj"] = args  # the words before, also those that click could not parse
+        self.ctx_args["obj"] = args  # the words before it, including those that click could not parse
         return super().get_completions(args, incomplete)
 
 
-class Bash(_Asked, BashComplete):
+class Bash(_CompletionRequest, BashComplete):
     source_template: ClassVar[str] = _BASH
 
     def source(self) -> str:
-        return ShellComplete.source(self)  # without a process that asks bash for its version
+        return ShellComplete.source(self)  # this does not start a process that asks bash for its version
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
         words = split_arg_string(line)
-        self._word = re.search(r"(?:[^\s\\]|\\.)*$", line)  # as it was typed
+        self._word = re.search(r"(?:[^\s\\]|\\.)*$", line)  # as the user has typed it
         incomplete = words.pop() if self._word and self._word[0] and words else ""
         return words[1:], incomplete
 
@@ -88,13 +88,13 @@ class Bash(_Asked, BashComplete):
         if typed.startswith(("'", '"')):
             return f"{item.type},{item.value}"
         breaks = os.environ.get("COMP_BREAKS", "")
-        # An @ begins the next word, any other break ends the last one.
+        # An @ begins the next word; any other break ends the last one.
         behind = max((at + (letter != "@") for at, letter in enumerate(typed) if letter in breaks), default=0)
         escaped = _NOT_PLAIN.sub(r"\\\1", item.value)
         return f"{item.type},{escaped[behind:]}"
 
 
-class Zsh(_Asked, ZshComplete):
+class Zsh(_CompletionRequest, ZshComplete):
     source_template: ClassVar[str] = (
         ZshComplete.source_template.replace("local -a response", "local -a response parts")
         .replace(_ZSH_KINDS, f'elif [[ "$type" == "{PART}" ]]; then\n            parts+=("$key")\n        {_ZSH_KINDS}')
@@ -105,7 +105,7 @@ class Zsh(_Asked, ZshComplete):
     )
 
 
-class Fish(_Asked, FishComplete):
+class Fish(_CompletionRequest, FishComplete):
     source_template: ClassVar[str] = FishComplete.source_template.replace(
         'test $metadata[1] = "plain"', f"contains $metadata[1] plain {PART}"
     ).replace(" %(prog_name)s);", " %(prog_name)s 2>/dev/null);")

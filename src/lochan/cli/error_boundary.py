@@ -1,7 +1,7 @@
 """The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
 
-A bug still shows its traceback, so that it can be fixed. Commands in hints can be pasted: they name the repository at
-hand and the same lake as the command that failed. If a name was not found, the message suggests a similar one.
+A bug still shows its traceback, so that it can be fixed. Commands in hints can be pasted: they name the present
+repository and the same lake as the command that failed. If a name was not found, the message suggests a similar one.
 """
 
 import os
@@ -29,13 +29,13 @@ def error_boundary(ctx: click.Context) -> Iterator[None]:
     except LochanError as error:
         ctx.exit(_report(error, ctx))
     except ExceptionGroup as group:
-        # Of tasks that ran side by side, the first error of ours stands for all of them.
+        # For tasks that ran side by side, the first of our errors stands for all of them.
         ours = group.subgroup((LochanError, OSError))
         if ours is None:
             raise
-        ctx.exit(_report(_first(ours), ctx))
-    except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or the end of the input, where something was asked
-        _say_how_to_repeat(ctx)
+        ctx.exit(_report(_first_error(ours), ctx))
+    except (KeyboardInterrupt, click.Abort):  # Abort is Ctrl-C or the end of the input at a prompt
+        _print_how_to_repeat(ctx)
         ctx.exit(exit_codes.INTERRUPTED)
     except BrokenPipeError:
         forget_stdout()
@@ -55,23 +55,23 @@ def print_message(message: str, hint: str = "", place: str = "") -> None:
 
 
 def print_error(error: LochanError, ctx: click.Context) -> None:
-    print_message(_message(error), _pasteable(error, ctx), error.place)
+    print_message(_message(error), _hint_to_paste(error, ctx), error.place)
 
 
 def _report(error: LochanError, ctx: click.Context) -> int:
     print_error(error, ctx)
     if isinstance(error, Unknown):
-        _say_how_to_repeat(ctx)
+        _print_how_to_repeat(ctx)
     return code_of(error)
 
 
 def code_of(error: LochanError) -> int:
-    if error.place and isinstance(error.__cause__, NotFound):  # a query whose source is not there
+    if error.place and isinstance(error.__cause__, NotFound):  # a query whose source does not exist
         return exit_codes.NOT_FOUND
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
 
 
-def _say_how_to_repeat(ctx: click.Context) -> None:
+def _print_how_to_repeat(ctx: click.Context) -> None:
     """Prints how to repeat the command, if it is unknown whether the change was made."""
     key = key_of(ctx)
     if key is not None and key.used:
@@ -80,10 +80,10 @@ def _say_how_to_repeat(ctx: click.Context) -> None:
         )
 
 
-def _first(group: ExceptionGroup[Exception]) -> LochanError:
+def _first_error(group: ExceptionGroup[Exception]) -> LochanError:
     head = group.exceptions[0]
     if isinstance(head, ExceptionGroup):
-        return _first(head)
+        return _first_error(head)
     if isinstance(head, OSError):
         return from_os_error(head)
     assert isinstance(head, LochanError)
@@ -91,7 +91,8 @@ def _first(group: ExceptionGroup[Exception]) -> LochanError:
 
 
 def forget_stdout() -> None:
-    """The reader of our output has left. What Python still holds back must not fail again when it exits."""
+    """Replaces stdout after the reader of our output has left. What Python still buffers must not fail again when it
+    exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -103,7 +104,7 @@ def about_repository(repository: str) -> None:
         ctx.meta[_META] = repository
 
 
-def _pasteable(error: LochanError, ctx: click.Context) -> str:
+def _hint_to_paste(error: LochanError, ctx: click.Context) -> str:
     repository = ctx.meta.get(_META)
     hint = error.hint if repository is None else error.hint_about(repository)
     given = "".join(f"{each} " for each in _global_options(ctx))
@@ -120,7 +121,7 @@ def _message(error: LochanError) -> str:
 
 
 def _global_options(ctx: click.Context) -> list[str]:
-    """The options that decide which lake it is."""
+    """Returns the given options that decide which lake is used."""
     from shlex import quote
 
     given = flags(ctx)

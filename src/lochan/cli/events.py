@@ -52,7 +52,7 @@ async def _print(
     count = 0
     names = await _names(lake)
     async for event in lake.events(repository, last=last, after=after, follow=follow):
-        if event.repository not in names and event.repository != _LAKE:  # it was created while we follow
+        if event.repository not in names and event.repository != _LAKE:  # it was created while events are followed
             names = await _names(lake)
         name = names.get(event.repository, event.repository)
         if form == "json":
@@ -65,7 +65,7 @@ async def _print(
 
 
 async def _names(lake: "Lake") -> dict[str, str]:
-    """The names of repositories, by their ids."""
+    """Returns the names of repositories, by their ids."""
     return {each.id: each.name async for each in lake.repositories()}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 OK = 0
 ERROR = 1
-USAGE = 2  # click's own
+USAGE = 2  # the code that click uses
 NOT_FOUND = 3
 CONFLICT = 4
 REFUSED = 5
@@ -13,7 +13,7 @@ FUTURE_FORMAT = 7
 CORRUPT = 8
 RETRY = 9
 GONE = 10
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 BY_KIND: Mapping[str, int] = {

@@ -1,4 +1,4 @@
-"""`lochan jobs`: what ran on Spark for this lake, and what runs now."""
+"""`lochan jobs`: the jobs that ran or now run on Spark for this lake."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ def list_jobs(limit: int, form: str) -> None:
 
     records = on_lake(work)
     if form != "json":
-        records = [_readable(each) for each in records]
+        records = [_record_for_people(each) for each in records]
     show_records(records, form, columns=("id", "kind", "about", "state", "progress", "rows", "started", "user"))
 
 
@@ -64,7 +64,7 @@ def show_command(id: str, form: str) -> None:
     if form == "json":
         show_record(found.as_json(), form)
         return
-    show_record(_readable(found.summary()), form)
+    show_record(_record_for_people(found.summary()), form)
     _print(found)
 
 
@@ -79,7 +79,7 @@ def _print(job: "JobInfo") -> None:
             click.echo(f"{line.as_json()['time']}  {cell(line.text)}")
 
 
-def _readable(record: dict[str, Any]) -> dict[str, Any]:
+def _record_for_people(record: dict[str, Any]) -> dict[str, Any]:
     """Returns a record for people: progress in one word, without empty fields."""
     rest = {key: value for key, value in record.items() if key not in _PARTS}
     return {**rest, "progress": _progress(record), "written": _written_bytes(record)}

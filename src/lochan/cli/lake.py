@@ -1,4 +1,4 @@
-"""`lochan init`, `ls`, `use`, `config` and `doctor`: a lake, what is in it, how it is configured, whether it works."""
+"""`lochan init`, `ls`, `use`, `config` and `doctor`: make a lake, show its contents and configuration, and check it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def init_command(location: str | None, form: str) -> None:
 
 
 def _is_found(url: str) -> bool:
-    """Whether a command without --lake would use this lake. The configuration may name none at all."""
+    """Returns whether a command without --lake would use this lake. The configuration may not name any."""
     from lochan.cli.session import configuration
     from lochan.connection import lake_place
 
@@ -131,7 +131,7 @@ def config_show_command(form: str) -> None:
     show_records(records, form, columns=("key", "value", "source"))
 
 
-# `lochan doctor`: whether this machine and this store can carry a lake.
+# `lochan doctor` checks whether this machine and this store can carry a lake.
 
 
 @verb("doctor", "lochan doctor")

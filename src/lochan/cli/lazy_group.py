@@ -17,8 +17,9 @@ Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 
 
 class LazyGroup(click.Group):
-    """`verbs` maps each verb to where its command is, as "module:attribute"; or, under titles for the help, several
-    such. A module that holds all verbs of its group adds them with `@group.verb(…)` instead."""
+    """A group whose verbs are imported when they are called. `verbs` maps each verb to the place of its command, as
+    "module:attribute"; or maps titles for the help to such mappings. A module that holds all verbs of its group adds
+    them with `@group.verb(…)` instead."""
 
     def __init__(self, *args: Any, verbs: Verbs | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -42,12 +43,12 @@ class LazyGroup(click.Group):
         return sorted({*self._places, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = self.commands.get(cmd_name) or self._imported(cmd_name)
+        command = self.commands.get(cmd_name) or self._import_verb(cmd_name)
         if command is None:
             return None
         if not isinstance(command, LazyGroup):
             _take_global_options(command)
-        if ctx.resilient_parsing:  # the user pressed the tab key
+        if ctx.resilient_parsing:  # the user has pressed the tab key
             from lochan.cli.suggestions import add_suggestions
 
             add_suggestions(command)
@@ -63,7 +64,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         is_known = args[0] in self._places or args[0] in self.commands
         if not is_known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"There is no verb {args[0]!r}.{_nearest(args[0], self.list_commands(ctx))}", ctx)
+            raise click.UsageError(f"There is no verb {args[0]!r}.{_suggest(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
 
     def prepare(self, ctx: click.Context) -> None:
@@ -77,7 +78,7 @@ class LazyGroup(click.Group):
             elif command is not None:
                 command.get_help_option(ctx)
 
-    def _imported(self, verb: str) -> click.Command | None:
+    def _import_verb(self, verb: str) -> click.Command | None:
         if verb not in self._places:
             return None
         module, _, name = self._places[verb].partition(":")
@@ -86,10 +87,10 @@ class LazyGroup(click.Group):
         return command
 
 
-def _nearest(verb: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # only a mistake pays for it
+def _suggest(verb: str, verbs: list[str]) -> str:
+    from difflib import get_close_matches  # imported only after a mistake
 
-    near = get_close_matches(verb, known, n=1)
+    near = get_close_matches(verb, verbs, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
@@ -101,20 +102,20 @@ def summary(command: click.Command | None) -> str:
 
 def _take_global_options(command: click.Command) -> None:
     """Adds the global options, hidden from the verb's help, unless the command has them already."""
-    taken = {name for parameter in command.params for name in parameter.opts}
-    if "--no-companion" in taken:
+    names = {name for parameter in command.params for name in parameter.opts}
+    if "--no-companion" in names:
         return
-    command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))
+    command.params.extend(option for option in global_options(hidden=True) if names.isdisjoint(option.opts))
 
 
-# The global options, and their values as given by the user, for `session.py` to read.
+# The global options, and their values as the user gave them, for `session.py` to read.
 
 
 _META = "lochan.flags"
 
 
 class Flags:
-    """The global options of the command line. None or empty: not given."""
+    """The global options of the command line. None or an empty value means that the option was not given."""
 
     def __init__(self) -> None:
         self.config: str | None = None
@@ -122,11 +123,11 @@ class Flags:
         self.profile: str | None = None
         self.settings: list[str] = []
         self.verbose = False
-        self.configurations: dict[str | None, Config] = {}  # read once, by the lake that the verb itself was given
+        self.configurations: dict[str | None, Config] = {}  # read once, by the lake that was given to the verb itself
 
 
 def flags(ctx: click.Context) -> Flags:
-    """The flags of this invocation; click shares `meta` between a verb and its groups."""
+    """Returns the flags of this invocation. Click shares `meta` between a verb and its groups."""
     found: Flags = ctx.meta.setdefault(_META, Flags())
     return found
 
@@ -141,7 +142,7 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
         _option(
             ["--set", "-s"], _set, hidden, metavar="KEY=VALUE", multiple=True, help="One setting; may be repeated."
         ),
-        _option(["--no-companion"], _nothing, hidden, is_flag=True, help="Do the work in this process."),
+        _option(["--no-companion"], _ignore_option, hidden, is_flag=True, help="Do the work in this process."),
         _option(["--verbose", "-v"], _verbose, hidden, is_flag=True, help="Log at level DEBUG."),
     ]
 
@@ -169,8 +170,8 @@ def _set(ctx: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None
     flags(ctx).settings.extend(value)
 
 
-def _nothing(*_: object) -> None:
-    """The front of the command has seen to it."""
+def _ignore_option(*_: object) -> None:
+    """Ignores an option that the front of the command has handled."""
 
 
 def _verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -16,5 +16,5 @@ def main() -> None:
         from lochan.cli import process
 
         process.run(gains=wanted)
-    except KeyboardInterrupt:  # during imports: nothing was done yet, so no message is needed
+    except KeyboardInterrupt:  # it came during imports: nothing was done yet, so that no message is needed
         os._exit(_INTERRUPTED)

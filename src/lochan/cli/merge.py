@@ -1,4 +1,4 @@
-"""`lochan merge`, `rebase`, `cherry-pick` and `revert`: the changes of one ref on another."""
+"""`lochan merge`, `rebase`, `cherry-pick` and `revert`: bring the changes of one ref to another."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def merge_command(
     into, from_ = branch_uri(branch), ref_uri(source)
     if into.repository != from_.repository:
         raise Invalid(f"{from_} and {into} are in different repositories", hint="merge within one repository")
-    by_prefix = _by_prefix(strategies)
+    by_prefix = _parse_strategies(strategies)
 
     async def work(target: Target) -> dict[str, Any]:
         from lochan.api.options import CommitOptions
@@ -105,7 +105,7 @@ def merge_command(
         click.echo(f"merged {printable(source)} into {printable(branch)}: {made['head'][:SHORT]}")
 
 
-def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
+def _parse_strategies(given: tuple[str, ...]) -> dict[str, str]:
     """Parses strategies by prefix. Raises Invalid if a text is not a prefix with a strategy, and for a prefix that
     comes twice."""
     found: dict[str, str] = {}

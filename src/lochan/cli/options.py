@@ -72,7 +72,7 @@ def seconds(option: str, text: str) -> float:
     return found
 
 
-# Options for work on rows: the engine, where it runs, how much it may use; and those of a query.
+# Options for work on rows: the engine, its place and its limits; and those of a query.
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,7 +166,7 @@ def commit_message(message: str, author: str, meta: tuple[str, ...], date: str |
 
 
 def _notes(given: tuple[str, ...]) -> dict[str, str]:
-    """An object's values that are no texts are kept as JSON."""
+    """Parses metadata. Values of an object that are no texts are kept as JSON."""
     found: dict[str, str] = notes(tuple(text for text in given if not text.lstrip().startswith("{")))
     for text in given:
         if text.lstrip().startswith("{"):

@@ -69,7 +69,7 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
     from lochan.cli.user_state import find_in_use
 
     engine = options.parsed()
-    writes = "load" in text  # perhaps: then an event loop is there in time
+    writes = "load" in text  # only perhaps; then an event loop is ready in time
     if not writes:
         changes_nothing(click.get_current_context())
     if options.engine != "spark":

@@ -33,7 +33,7 @@ def fsck_command(repositories: tuple[str, ...], data: bool, repair: bool, form: 
     from lochan.cli.session import configuration, run
     from lochan.lake_check import fsck
 
-    names = _names(repositories)
+    names = _repository_names(repositories)
     config = configuration()
     with progress.count_progress("fsck", "files listed and read", visible=form != "json") as seen:
         result = run(config, fsck(config, names, data=data, repair=repair, progress=seen))
@@ -94,7 +94,7 @@ def rebuild_command(
     """
     from lochan.cli.session import on_lake
 
-    names = _names(repositories)
+    names = _repository_names(repositories)
 
     async def work(lake: "Lake") -> "RebuildResult":
         return await lake.rebuild(names, check=check, missing=missing, to=to, engine=engine, master=master)
@@ -133,7 +133,7 @@ def scrub_command(repositories: tuple[str, ...], rate: str, duration: str, form:
     from lochan.cli.options import seconds
     from lochan.cli.session import on_lake
 
-    names = _names(repositories)
+    names = _repository_names(repositories)
     limit = seconds("--for", duration) if duration else 0.0
     results = on_lake(lambda lake: lake.scrub(names, rate=_rate(rate), seconds=limit))
     for each in results:
@@ -159,5 +159,5 @@ def _rate(text: str) -> int:
     return size_bytes("--rate", text.removesuffix("/s"))
 
 
-def _names(repositories: tuple[str, ...]) -> tuple[str, ...]:
+def _repository_names(repositories: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(repository_uri(name).repository for name in repositories)

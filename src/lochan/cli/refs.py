@@ -11,6 +11,7 @@ from lochan.cli.target import named_uri, repository_uri, work_on
 
 if TYPE_CHECKING:
     from lochan.api.results import ProtectionRule
+    from lochan.cli.target import Target
 
 
 @click.group("branch", cls=LazyGroup)
@@ -21,22 +22,27 @@ def branches() -> None:
 @branches.verb("create", "lochan branch create demo@dev --from main", changes=True)
 @click.argument("branch", metavar="REPO@NAME")
 @click.option("--from", "source", metavar="REF", help="The ref that it starts at. Default: the default branch.")
-def create_command(branch: str, source: str | None, form: str) -> None:
+@click.option("--hidden", is_flag=True, help="Leave it out of lists of branches.")
+def create_command(branch: str, source: str | None, hidden: bool, form: str) -> None:
     """Create a branch. Changes that are staged on its source stay there."""
     uri = named_uri(branch)
-    head = work_on(uri, lambda target: target.repository.create_branch(uri.ref, source or "")).made_at
+    head = work_on(uri, lambda target: target.repository.create_branch(uri.ref, source or "", hidden=hidden)).made_at
     show_answer({"name": uri.ref, "head": head}, form, f"created branch {printable(uri.ref)} at {head[:SHORT]}")
 
 
 @branches.verb("list", "lochan branch list demo")
 @click.argument("repository", metavar="REPO")
-def list_command(repository: str, form: str) -> None:
+@click.option("--hidden", "show_hidden", is_flag=True, help="List hidden branches too.")
+def list_command(repository: str, show_hidden: bool, form: str) -> None:
     """List the branches of REPO, by name."""
-    show_branches(repository, form)
+    show_branches(repository, form, show_hidden)
 
 
-def show_branches(repository: str, form: str) -> None:
-    records = work_on(repository_uri(repository), lambda target: all_records(target.repository.branches()), reads=True)
+def show_branches(repository: str, form: str, show_hidden: bool = False) -> None:
+    def work(target: "Target") -> Any:
+        return all_records(target.repository.branches(show_hidden=show_hidden))
+
+    records = work_on(repository_uri(repository), work, reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))

@@ -34,6 +34,7 @@ def group() -> None:
     metavar="URL",
     help="A bucket, prefix or folder outside the lake for its files.  [default: the lake]",
 )
+@click.option("--bare", is_flag=True, help="Without a branch and a commit, for refs that are restored into it.")
 @click.option(
     "--credentials", default="", metavar="PROFILE", help="A profile that opens the storage.  [default: as for the lake]"
 )
@@ -43,6 +44,7 @@ def create_command(
     default_branch: str,
     metadata: tuple[str, ...],
     storage: str | None,
+    bare: bool,
     credentials: str,
     form: str,
 ) -> None:
@@ -54,10 +56,12 @@ def create_command(
     from lochan.cli.session import on_lake
 
     pairs = notes(metadata)
+    if bare and kind == "pool":
+        raise click.UsageError("a pool cannot be bare")
 
     async def work(lake: "Lake") -> "RepositoryInfo":
         create = lake.create_pool if kind == "pool" else lake.create_repository
-        at = {"storage": storage, "credentials": credentials}
+        at = {"storage": storage, "credentials": credentials, **({"bare": True} if bare else {})}
         return await (await create(name, default_branch=default_branch, metadata=pairs, **at)).show()  # type: ignore[arg-type]
 
     made = on_lake(work)
@@ -133,8 +137,9 @@ def describe_command(name: str, metadata: tuple[str, ...], remove: tuple[str, ..
 
 @group.verb("delete", "lochan repo delete demo", changes=True)
 @click.argument("name", metavar="REPO")
+@click.option("--force", is_flag=True, help="Delete it even if it is read-only.")
 @yes_option
-def delete_command(name: str, yes: bool, form: str) -> None:
+def delete_command(name: str, force: bool, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
     `lochan repo restore` brings it back, within 30 days unless `lochan gc rules set --undo-days` says otherwise. On a
@@ -146,7 +151,7 @@ def delete_command(name: str, yes: bool, form: str) -> None:
         await lake.repository(name).show()
 
     async def delete(lake: "Lake") -> None:
-        await lake.repository(name).delete()
+        await lake.repository(name).delete(force=force)
 
     if not yes and not is_repeated(click.get_current_context()):
         on_lake(look, reads=True)  # so that users are not asked to confirm a name that does not exist

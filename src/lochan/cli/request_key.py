@@ -1,7 +1,5 @@
-"""`--request-key` of every command that changes something: asked again with the same key, it is done once (rule J8).
-
-Without it, a command makes a new key, and prints it if it is unknown whether the change was made.
-"""
+"""`--request-key` of every command that changes something: a command that is repeated with the same key is carried out
+once (rule J8). Without it, a command makes a new key, and prints it if it is unknown whether the change was made."""
 
 from typing import TYPE_CHECKING
 
@@ -32,7 +30,7 @@ def key_option(*, alias: bool) -> click.Option:
     return click.Option(
         [OPTION, *(["--key"] if alias else []), "request_key"],
         metavar="KEY",
-        callback=_take,
+        callback=_set_key,
         expose_value=False,
         help="An idempotency key: a request repeated with the same key is done once. Default: a new one.",
     )
@@ -45,7 +43,7 @@ def key_of(ctx: click.Context) -> RequestKey | None:
 
 
 def is_repeated(ctx: click.Context) -> bool:
-    """Whether it may have been carried out before."""
+    """Returns whether the command may have been carried out before."""
     key = key_of(ctx)
     return key is not None and key.is_given
 
@@ -77,7 +75,7 @@ def changes_nothing(ctx: click.Context) -> None:
     ctx.meta.pop(_META, None)
 
 
-def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+def _set_key(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         from lochan.api.options import check_key
 
@@ -86,7 +84,7 @@ def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 
 
 def _request(ctx: click.Context) -> tuple[str, str]:
-    """The command with its arguments and options: the same words are the same request."""
+    """Returns the command with its arguments and options. The same words are the same request."""
     import json
 
     request = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}

@@ -102,7 +102,7 @@ VERBS = {
     },
 }
 
-# These decide themselves whether a run needs pandas, which Spark imports.
+# These verbs decide themselves whether a run needs pandas, which Spark imports.
 MAY_RUN_SPARK = frozenset(
     (
         "compact",

@@ -99,8 +99,9 @@ def _check_libraries(libraries: tuple[str, ...], what: str, extra: str) -> None:
 
 
 async def _check_keys(config: Config) -> str:
-    """Returns the token of the set-up link, drawn if the lake has no user and no key was given for one; else an empty
-    text. Raises Invalid for a wrong key of the first administrator, before anything is started."""
+    """Returns the token of the set-up link, which is random, if the lake has no user and no key was given for one;
+    otherwise returns an empty text. Raises Invalid for a wrong key of the first administrator, before anything is
+    started."""
     from lochan.access.users import admin_credentials, check_encryption
 
     async with open_engine_lake(config) as lake:
@@ -128,7 +129,7 @@ def _given_admin() -> tuple[str, str]:
 
 
 class OpenLake:
-    """Opens the lake in a worker process, from the configuration that the command was given."""
+    """Opens the lake in a worker process, from the command's configuration."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

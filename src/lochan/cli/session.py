@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def configuration(lake: str | None = None) -> Config:
-    """The whole configuration. `lake` is the one that the verb itself was given."""
+    """Returns the whole configuration. `lake` is the lake that was given to the verb itself."""
     from lochan import connection
 
     given = flags(click.get_current_context())
@@ -33,39 +33,40 @@ def configuration(lake: str | None = None) -> Config:
 
 
 def is_warm() -> bool:
-    """Whether this process has what earlier commands have read. Then work on many files needs no event loop, whose
-    threads would read and check them side by side."""
+    """Returns whether this process has what earlier commands have read. Then work on many files needs no event loop,
+    whose threads would read and check them side by side."""
     from lochan import connection
 
     return connection.warm is not None
 
 
 def is_remote() -> bool:
-    """Whether the lake of the command is behind a server."""
+    """Returns whether the lake of the command is behind a server."""
     return is_server(lake_place(configuration()).url)
 
 
 def on_lake(
     work: Callable[["Lake"], Awaitable[T]], *, lake: str | None = None, reads: bool = False, counted: bool = False
 ) -> T:
-    """Does the work of a command on its lake, or on the one that the verb was given. `reads`: the work changes nothing,
-    see `read`."""
+    """Does the work of a command on its lake, or on the one that was given to the verb. `reads` means that the work
+    changes nothing: see `read`."""
     config = configuration(lake)
     place = lake_place(config)
     if is_server(place.url):
         return _on_server(config, place, work)
 
-    async def opened() -> T:
+    async def work_on_lake() -> T:
         async with open_lake(config, counted=counted) as opened_lake:
             return await work(opened_lake)
 
     with system_memory():
-        return read(config, opened) if reads else run(config, opened())
+        return read(config, work_on_lake) if reads else run(config, work_on_lake())
 
 
 @asynccontextmanager
 async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
-    """`counted`: for a job, whose record tells how much this process has put to the store."""
+    """Opens a lake with its verbs. `counted` is for a job, whose record contains how much this process has put to the
+    store."""
     lake = lake_verbs(config, await opened_lake(config, counted=counted), actor(config), one_request=True)
     try:
         yield lake
@@ -92,17 +93,17 @@ def _on_server(config: Config, place: "LakeLocation", work: Callable[["Lake"], A
     runtime = Runtime()
     ctx.call_on_close(runtime.stop)
 
-    async def worked() -> T:
+    async def work_on_server() -> T:
         with ctx.scope(cleanup=False):  # click has a context for each thread
             lake = await remote_address(config, place, config.settings.user or "", command_key(ctx)).open_verbs()
             ctx.call_on_close(lambda: runtime.wait(lake.close()))
             return await work(lake)
 
-    return runtime.wait(worked())
+    return runtime.wait(work_on_server())
 
 
 def run(config: Config, work: Coroutine[object, object, T]) -> T:
-    """The one event loop of a command."""
+    """Runs the work on the one event loop of a command."""
     import asyncio
 
     from lochan.cli.logging import set_up
@@ -112,8 +113,8 @@ def run(config: Config, work: Coroutine[object, object, T]) -> T:
 
 
 def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """`run`, for work that changes nothing. On a local disk such work never waits, and so needs no event loop: to
-    import one takes as long as all the rest of the command. A database is asked over a network."""
+    """Runs work that changes nothing. On a local disk such work never waits, and so needs no event loop, whose import
+    takes as long as all the rest of the command. A journal in a database is read over a network."""
     if lake_place(config).folder is None or config.settings.journal.postgres.url is not None:
         return run(config, work())
     coroutine = work()
@@ -121,7 +122,7 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
         coroutine.send(None)
     except StopIteration as done:
         return cast(T, done.value)
-    coroutine.close()  # it has to wait for something after all; having changed nothing, it may begin again
+    coroutine.close()  # it has to wait for something after all; it has changed nothing, and so may begin again
     return run(config, work())
 
 
@@ -132,7 +133,7 @@ def actor(config: Config) -> "Actor":
 
 
 async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = False) -> "OpenLake":
-    """The caller closes it. `lasting`: it stays open for long, as in a server."""
+    """Opens the lake. The caller closes it. `lasting` means that it stays open for long, as in a server."""
     from lochan.connection import open_lake
 
     return await open_lake(config, lasting=lasting, counted=counted, alarm=_log(config))
@@ -140,7 +141,7 @@ async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = 
 
 @asynccontextmanager
 async def open_engine_lake(config: Config, *, counted: bool = False) -> AsyncIterator["OpenLake"]:
-    """The lake itself, without its verbs."""
+    """Opens the lake itself, without its verbs."""
     lake = await opened_lake(config, counted=counted)
     try:
         yield lake
@@ -171,7 +172,7 @@ def _flags(given: Flags, lake: str | None) -> list[Flag]:
     if given.profile is not None:
         found.append(Flag("--profile", "profile", given.profile))
     for flag, text in (("--lake", given.lake), ("PATH-OR-URL", lake)):
-        if text == "":  # a variable in a script that was not set: continuing with some other lake would be wrong
+        if text == "":  # a variable in a script was not set, and another lake would be the wrong one
             raise Invalid(f"{flag}: the name of the lake is empty", hint="give a folder or a URL")
         if text is not None:
             found.append(Flag(flag, "lake", text))

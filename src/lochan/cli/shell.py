@@ -44,7 +44,7 @@ def shell_command(form: str | None, **options: object) -> None:
     without_pandas()
     config = configuration()
     engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
-    runtime = Runtime()  # on a thread of its own: rows of a server come while they are printed
+    runtime = Runtime()  # on a thread of its own, because rows of a server arrive while they are printed
     try:
         lake = runtime.wait(lasting_lake(config))
         try:
@@ -72,12 +72,12 @@ class Shell:
     ) -> None:
         self._lake = lake
         self._engine = engine
-        self._pool = pool  # the one to read if a query names none
+        self._pool = pool  # read by queries that name no pool
         self._run = run
         self._form = form
         self._stats = False
         self._fields: dict[str, list[str]] = {}
-        self.code = 0  # of the last mistake
+        self.code = 0  # the exit code of the last mistake
 
     def answer(self, text: str) -> bool:
         """Answers a query or a command. Returns False if the shell ends."""
@@ -95,7 +95,7 @@ class Shell:
         return True
 
     def complete(self, line: str, word: str) -> list[str]:
-        """Completions of the word at the end of the line."""
+        """Returns completions of the word at the end of the line."""
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
@@ -149,15 +149,15 @@ def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Cal
     """Returns suggestions for a word. `line` is the text before it."""
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
-        return _beginning(word, pools())
+        return _names_beginning_with(word, pools())
     from lochan.api.queries import functions, operators
 
     source = _SOURCE.search(line)
-    known = fields(source[1]) if source and source[1] in pools() else []
+    names = fields(source[1]) if source and source[1] in pools() else []
     calls = [f"{name}(" for name in functions()]
     first = [*operators(), *calls] if not before or before.endswith(("|", "=>", "(")) else calls
-    return _beginning(word, [*known, *first])
+    return _names_beginning_with(word, [*names, *first])
 
 
-def _beginning(word: str, names: list[str]) -> list[str]:
+def _names_beginning_with(word: str, names: list[str]) -> list[str]:
     return sorted({name for name in names if name.startswith(word)})

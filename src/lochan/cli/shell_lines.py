@@ -37,7 +37,7 @@ def questions(complete: Complete | None) -> Iterator[str]:
 
 
 def is_open(text: str) -> bool:
-    """Whether the query continues on the next line."""
+    """Returns whether the query continues on the next line."""
     if text.lstrip().startswith("\\"):
         return False
     quote, depth, escaped = "", 0, False
@@ -66,7 +66,7 @@ def _line(prompt: str, *, typed: bool) -> str | None:
         except EOFError:
             click.echo()
             return None
-        except KeyboardInterrupt:  # forget what was typed so far
+        except KeyboardInterrupt:  # drop what was typed so far
             click.echo()
             return ""
 
@@ -80,7 +80,7 @@ def _set_up(complete: Complete) -> Callable[[], None] | None:
     from lochan.connection import state_place
 
     readline.set_completer_delims(" \t\n|(),=<>!+*/[]{}\"'`")
-    readline.set_completer(_by_number(complete, readline.get_line_buffer, readline.get_begidx))
+    readline.set_completer(_numbered_completer(complete, readline.get_line_buffer, readline.get_begidx))
     readline.parse_and_bind("tab: complete")
     return _history(state_place() / "history")
 
@@ -109,15 +109,15 @@ def _history(file: Path) -> Callable[[], None]:
     return append
 
 
-def _by_number(
+def _numbered_completer(
     complete: Complete, line: Callable[[], str], begin: Callable[[], int]
 ) -> Callable[[str, int], str | None]:
     """Returns a function that returns the first, the second … suggestion for readline, and None after the last."""
     found: list[str] = []
 
-    def completed(word: str, number: int) -> str | None:
+    def complete_word(word: str, number: int) -> str | None:
         if number == 0:
             found[:] = complete(line()[: begin()], word)
         return found[number] if number < len(found) else None
 
-    return completed
+    return complete_word

@@ -1,4 +1,4 @@
-"""`lochan subscription`: who is sent events of the lake, and what did not arrive."""
+"""`lochan subscription`: the receivers of events of the lake, and the events that did not arrive."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PART = "part"  # the type of a suggestion that is only a part of a word
 _PATHS_MAX = 200
-_PATIENCE_S = 3.0  # for a lake on a network
+_PATIENCE_S = 3.0  # the most time for a lake on a network
 
 Item = CompletionItem[str]
 Find = Callable[["Lake"], Coroutine[object, object, list[Item]]]
@@ -25,7 +25,7 @@ Find = Callable[["Lake"], Coroutine[object, object, list[Item]]]
 _URI = re.compile(r"\[?(REPO|POOL)\b")
 _OF_A_LOCAL_FILE = ("FILE", "SOURCE", "TARGET", "URL", "PATH-OR-URL", "DIR|HOST:PORT")
 _MADE = ("create",)  # verbs whose argument is a new name
-_PATHS_OF = ("log", "diff")  # whose --path and --prefix are of objects; those of others are of fields
+_PATHS_OF = ("log", "diff")  # verbs whose --path and --prefix are of objects; those of others are of fields
 
 
 def add_suggestions(command: click.Command) -> None:
@@ -35,24 +35,24 @@ def add_suggestions(command: click.Command) -> None:
             parameter.type = _type_of(command, parameter) or parameter.type
 
 
-def _type_of(command: click.Command, parameter: click.Parameter) -> "_Suggested | None":
+def _type_of(command: click.Command, parameter: click.Parameter) -> "_SuggestedType | None":
     text = parameter.metavar or ("" if isinstance(parameter, click.Option) else (parameter.name or "").upper())
     word = text.strip("[].")
     if _URI.match(text):
         may = _Uri("POOL" in text, "@" in text, "/" in text)
-        return None if command.name in _MADE and not may.refs else _Suggested(may.suggest)
+        return None if command.name in _MADE and not may.refs else _SuggestedType(may.suggest)
     if word in ("PATH", "PREFIX") and command.name not in _PATHS_OF:
         return None
     by_word = {"REF": _refs, "PATH": _paths, "PREFIX": _paths, "USER": _users, "POLICY": _policies, "KEY=VALUE": _keys}
     if word in by_word:
-        return _Suggested(by_word[word])
-    return _Suggested(_local) if word in _OF_A_LOCAL_FILE else None
+        return _SuggestedType(by_word[word])
+    return _SuggestedType(_local_files) if word in _OF_A_LOCAL_FILE else None
 
 
 Suggest = Callable[[click.Context, str], Iterable[Item]]
 
 
-class _Suggested(click.ParamType[str]):
+class _SuggestedType(click.ParamType[str]):
     name = "text"
 
     def __init__(self, suggest: Suggest) -> None:
@@ -62,7 +62,7 @@ class _Suggested(click.ParamType[str]):
         try:
             with ctx:
                 found = list(self._suggest(ctx, incomplete))
-        except Exception:  # no message is wanted: the command was not entered yet
+        except Exception:  # no message may appear, because the command was not entered yet
             return []
         return [each for each in found if each.value.startswith(incomplete) and printable(each.value) == each.value]
 
@@ -99,14 +99,14 @@ class _Uri(NamedTuple):
 
 def _refs(ctx: click.Context, _: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
-        return [Item(each) for each in await _names(lake, (await _at_hand(ctx, lake))[0])]
+        return [Item(each) for each in await _names(lake, (await _named_ref(ctx, lake))[0])]
 
     return _find_on_lake(find)
 
 
 def _paths(ctx: click.Context, text: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
-        return await _objects(lake, *await _at_hand(ctx, lake), text)
+        return await _objects(lake, *await _named_ref(ctx, lake), text)
 
     return _find_on_lake(find)
 
@@ -126,19 +126,19 @@ def _policies(_: click.Context, __: str) -> list[Item]:
 
 
 def _keys(_: click.Context, __: str) -> list[Item]:
-    """Names of settings. The user types the value."""
+    """Returns the names of settings. The user types the value."""
     from lochan.config.settings import BY_NAME
 
     return [Item(f"{name}=", PART) for name in BY_NAME]
 
 
-def _local(_: click.Context, text: str) -> list[Item]:
+def _local_files(_: click.Context, text: str) -> list[Item]:
     return [Item(text, "file")]
 
 
-async def _at_hand(ctx: click.Context, lake: "Lake") -> tuple[str, str]:
-    """The repository and the ref that were named before; else the pool in use. Click has not parsed the words before an
-    option whose value is being typed: they are in `ctx.obj`."""
+async def _named_ref(ctx: click.Context, lake: "Lake") -> tuple[str, str]:
+    """Returns the repository and the ref that were named before, or else the pool in use. Click has not parsed the
+    words before an option whose value is being typed; they are in `ctx.obj`."""
     from lochan.cli.session import configuration
     from lochan.cli.target import prefix_uri
     from lochan.cli.user_state import in_use
@@ -159,7 +159,7 @@ async def _names(lake: "Lake", repository: str) -> list[str]:
 
 
 async def _objects(lake: "Lake", repository: str, ref: str, prefix: str) -> list[Item]:
-    """The next folders and objects, as in `fs ls`."""
+    """Returns the next folders and objects, as in `fs ls`."""
     page = await lake.repository(repository).ref(ref).list_page(prefix, delimiter="/", limit=_PATHS_MAX)
     return [*(Item(each, PART) for each in page.prefixes), *(Item(each.path) for each in page.objects)]
 
@@ -172,7 +172,7 @@ def _find_on_lake(find: Find) -> list[Item]:
     from lochan.connection import lake_place
 
     if lake_place(session.configuration()).folder is None:
-        # A store that does not answer: the shell gets nothing, and its user the keyboard back.
+        # If a store does not answer, the shell gets no suggestions, and its user can go on typing.
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_NEIGHBOURS = 1_000  # objects of a folder that are looked through for a near name
+_NEIGHBOURS = 1_000  # objects of a folder that are searched for a similar name
 
 
 class Target(NamedTuple):
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
     @property
     def ref(self) -> "Ref":
-        """The URI's, or the default branch; for reading."""
+        """The ref of the URI, or the default branch, for reading."""
         return self.repository.ref(self.uri.ref)
 
     @property
@@ -63,11 +63,11 @@ def work_on(
     uri: Uri | None, work: Callable[[Target], Awaitable[T]], *, reads: bool = False, counted: bool = False
 ) -> T:
     """Does the work of a command on the repository that it named, or by default on the pool in use. `reads` and
-    `counted` are as for `on_lake`."""
+    `counted` mean the same as for `on_lake`."""
     from lochan.cli.session import configuration, on_lake
     from lochan.cli.user_state import in_use
 
-    async def opened(lake: "Lake") -> T:
+    async def work_on_target(lake: "Lake") -> T:
         target = Target(lake, uri or in_use(configuration(), lake.id))
         await target.repository.show()  # a missing repository is reported before anything else
         about_repository(target.uri.repository)
@@ -81,11 +81,11 @@ def work_on(
                 error.among = lambda: near
             raise
 
-    return on_lake(opened, reads=reads, counted=counted)
+    return on_lake(work_on_target, reads=reads, counted=counted)
 
 
 async def _neighbours(target: Target, missing: str) -> list[str]:
-    """Similar paths and folders, if an object or a whole folder is missing."""
+    """Returns similar paths and folders, if an object or a whole folder is missing."""
     names: list[str] = []
     with suppress(LochanError):
         folder = missing[: missing.rstrip("/").rfind("/") + 1]
@@ -94,11 +94,11 @@ async def _neighbours(target: Target, missing: str) -> list[str]:
     return names
 
 
-# What of `repo@ref/path` each verb wants (`lochan.api.uri`).
+# Parses the part of `repo@ref/path` that each verb needs (`lochan.api.uri`).
 
 
 def optional_uri(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
-    """A target that may be left out if a pool is in use."""
+    """Parses a target that may be left out if a pool is in use."""
     return None if text is None else parse(text)
 
 
@@ -118,12 +118,12 @@ def ref_uri(text: str) -> Uri:
 
 
 def branch_uri(text: str) -> Uri:
-    """A branch to be changed: not a commit before it, and without a path."""
+    """Parses a branch to be changed: not a commit before it, and without a path."""
     return on_branch(ref_uri(text))
 
 
 def named_uri(text: str) -> Uri:
-    """A branch or a tag to be created or deleted: the name is required."""
+    """Parses a branch or a tag to be created or deleted: the name is required."""
     uri = branch_uri(text)
     if not uri.ref:
         raise Invalid(f"{text!r}: the name after the @ is missing", hint="such as demo@dev")
@@ -131,7 +131,7 @@ def named_uri(text: str) -> Uri:
 
 
 def repository_uri(text: str) -> Uri:
-    """The repository alone."""
+    """Parses a repository alone."""
     uri = ref_uri(text)
     if uri.ref:
         raise Invalid(f"{text!r}: only a repository can be given here", hint=f"give {uri.repository}")
@@ -144,7 +144,7 @@ def staged_uri(text: str) -> Uri:
 
 
 def folder(path: str) -> str:
-    """The prefix of everything in this folder. For an empty path, of everything."""
+    """Returns the prefix of everything in this folder. An empty path is the prefix of everything."""
     return path if not path or path.endswith("/") else f"{path}/"
 
 

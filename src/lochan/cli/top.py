@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lochan.api.server_times import ServerTimes
 
 _INTERVAL_S = 2.0
-_BACK, _CLEAR = "\x1b[{}A", "\x1b[J"  # up by so many lines; all that is below
-_KEPT_LINES = 1  # of the terminal, below the page
+_BACK, _CLEAR = "\x1b[{}A", "\x1b[J"  # moves up by so many lines; deletes everything below
+_KEPT_LINES = 1  # lines of the terminal that stay free below the page
 
 
 @verb("top", "lochan top", "lochan top --once -f json", "lochan top --profile work --interval 10")
@@ -55,7 +55,7 @@ def top_command(once: bool, interval: float | None, form: str) -> None:
                 return
             seconds = _INTERVAL_S if interval is None else interval
             if view.in_place:
-                view.show(before, "since the server was started")  # something to look at meanwhile
+                view.show(before, "since the server was started")  # something to read meanwhile
             while True:
                 await asyncio.sleep(seconds)
                 now = await server.times()
@@ -74,7 +74,7 @@ class TopView:
     def __init__(self, *, in_place: bool, form: str) -> None:
         self.in_place = in_place
         self._form = form
-        self._lines = 0  # of the last page
+        self._lines = 0  # the number of lines of the last page
 
     def show(self, times: "ServerTimes", span: str) -> None:
         from lochan.api.server_times import page, record
@@ -84,15 +84,16 @@ class TopView:
             return
         lines = page(times, span).splitlines()
         if self.in_place:
-            lines = _fitting(lines)
+            lines = _fit_lines(lines)
             click.echo((_BACK.format(self._lines) if self._lines else "") + "\r" + _CLEAR, nl=False)
         click.echo("\n".join(map(printable, lines)))
         sys.stdout.flush()
         self._lines = len(lines)
 
 
-def _fitting(lines: list[str]) -> list[str]:
-    """Returns the lines that fit on the terminal: lines that are broken or scroll away could not be overwritten."""
+def _fit_lines(lines: list[str]) -> list[str]:
+    """Returns the lines that fit on the terminal, because lines that are broken or scroll away could not be
+    overwritten."""
     import shutil
 
     width, height = shutil.get_terminal_size()

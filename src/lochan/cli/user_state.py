@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def in_use(config: "Config", lake_id: str) -> Uri:
-    """Returns the pool in use, which a verb works on if none is named: by the setting `pool` (LOCHAN_POOL in the
-    environment), or else by `lochan use`. Raises NotFound if there is none, Invalid for a text that names no pool."""
+    """Returns the pool in use, on which a verb works if none is named: from the setting `pool` (LOCHAN_POOL in the
+    environment), or else from `lochan use`. Raises NotFound if there is none, Invalid for a text that names no pool."""
     configured = config.settings.pool
     if configured is not None:
         where, text = config.source("pool").text, configured

@@ -1,4 +1,4 @@
-"""How a verb of the command line is declared: its name, examples for its help, and the options of its kind.
+"""Declares a verb of the command line: its name, examples for its help, and the options of its kind.
 
 @verb("merge", "lochan merge demo@dev demo@main", changes=True)
 @click.argument("source", metavar="REPO@SOURCE")
@@ -18,12 +18,13 @@ Declare = Callable[[Callable[..., object]], click.Command]
 
 
 def verb(name: str, *examples: str, changes: bool = False, form: bool = True) -> Declare:
-    """A verb that `changes` something takes an idempotency key. One with a `form` prints a table or JSON."""
+    """Declares a verb. One that `changes` something takes an idempotency key. One with a `form` prints a table or
+    JSON."""
 
     def declare(function: Callable[..., object]) -> click.Command:
         command = click.command(name, help=cleandoc(function.__doc__ or "") + _format_examples(examples))(function)
-        taken = {each for parameter in command.params for each in parameter.opts}
-        command.params += [key_option(alias="--key" not in taken)] if changes else []
+        names = {each for parameter in command.params for each in parameter.opts}
+        command.params += [key_option(alias="--key" not in names)] if changes else []
         command.params += [format_option()] if form else []
         return command
 

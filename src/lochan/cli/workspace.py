@@ -84,7 +84,7 @@ def path_command(where: str, form: str) -> None:
     if form == "json":
         show_record({"path": place}, form)
     else:
-        click.echo(place)  # as it is: it is given to another program
+        click.echo(place)  # as it is, because it is given to another program
 
 
 @group.verb("diff", "lochan workspace diff demo 17-9f3a6c21")
@@ -207,7 +207,7 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
 
 
 def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
-    """The two words that name a workspace. The second may be written as in a ref, `main+17-9f3a6c21`."""
+    """Parses the two words that name a workspace. The second may be written as in a ref, `main+17-9f3a6c21`."""
     from lochan.api.workspace import workspace_id
 
     try:

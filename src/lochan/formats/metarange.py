@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
 from lochan.errors import Corrupt
-from lochan.formats.range import RESTORE, KeySpan, RangeRef, check_version
+from lochan.formats.range import RESTORE, SMALL_BYTES_MAX, SMALL_COMPRESSION, KeySpan, RangeRef, check_version
 
 VERSION = 3  # written if a range is a patch; 2 if ranges have key spans, otherwise the same as 1
 FOLDER = "metaranges"
@@ -72,10 +72,11 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
         "lochan.count": str(sum(each.count for each in ranges)),
     }
     sink = pa.BufferOutputStream()
+    table = pa.table(columns, schema=schema.with_metadata(meta))
     pq.write_table(
-        pa.table(columns, schema=schema.with_metadata(meta)),
+        table,
         sink,
-        compression="zstd",
+        compression=SMALL_COMPRESSION if table.nbytes <= SMALL_BYTES_MAX else "zstd",
         use_dictionary=False,
         write_page_checksum=True,
     )

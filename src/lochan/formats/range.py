@@ -46,6 +46,8 @@ WRITING: Final[dict[str, Any]] = {
     "write_page_checksum": True,
 }
 
+# zstd makes a context for each column, which takes longer than all the rest of a small file.
+SMALL_COMPRESSION, SMALL_BYTES_MAX = "snappy", 64 << 10
 Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table is cut into chunks makes no difference
 
 
@@ -97,7 +99,8 @@ def begin(entries: Entries) -> UnfinishedRange:
     }
     table = as_table(entries).replace_schema_metadata(meta)
     sink = pa.BufferOutputStream()
-    writer = pq.ParquetWriter(sink, table.schema, **WRITING)
+    writing = {**WRITING, "compression": SMALL_COMPRESSION} if table.nbytes <= SMALL_BYTES_MAX else WRITING
+    writer = pq.ParquetWriter(sink, table.schema, **writing)
     for start in range(
         0, len(table), ROW_GROUP
     ):  # each in one piece, so that the file does not depend on the table's chunks

@@ -21,13 +21,19 @@ from lochan.formats.run import RunRef
 
 class RepositoryOpened(Preparing, frozen=True):
     """The first event of the journal. The repository exists from this record on, with its default branch and first
-    commit."""
+    commit. Version 2: it may be bare, which has neither."""
 
     type: ClassVar[str] = "repository-opened"
+    version: ClassVar[int] = 2
 
     kind: str
     default_branch: str
     commit: Commit
+    bare: bool = False
+
+    @property
+    def written_version(self) -> int:
+        return 2 if self.bare else 1
 
 
 class RepositoryClosed(Event, frozen=True):
@@ -200,13 +206,19 @@ class TurnOver(Preparing, frozen=True):
 # --- refs ------------------------------------------------------------------------------------------------------------
 # Version 2 of the events that make a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
-    """Creates a branch. Valid while no branch or tag has the name, and the commit exists."""
+    """Creates a branch. Valid while no branch or tag has the name, and the commit exists. Version 3: it may be hidden,
+    which a reader that does not know it would forget."""
 
     type: ClassVar[str] = "branch-created"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     name: str
     commit: str
+    hidden: bool = False  # lists of branches leave it out
+
+    @property
+    def written_version(self) -> int:
+        return 3 if self.hidden else 2
 
 
 class BranchDeleted(Event, frozen=True):
@@ -248,6 +260,19 @@ class TagDeleted(Event, frozen=True):
     type: ClassVar[str] = "tag-deleted"
 
     name: str
+
+
+class HistoryRestored(Event, frozen=True):
+    """Adds commits with their trees, parents first, and then branches and tags. Valid while there is no branch and no
+    tag: a long history comes in several events, of which the last one has the refs."""
+
+    type: ClassVar[str] = "history-restored"
+
+    commits: tuple[Commit, ...]
+    branches: dict[str, str]  # commits by name
+    tags: dict[str, str]
+    read_at: int  # the state that it was begun at
+    mint: int  # the least of the files that the trees and their entries name
 
 
 # --- protection ------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@
 
 Rows are Parquet files of USAGE_SCHEMA. The head in their footer has the spans of its process that a file covers: every
 use of that time is a row of this file or an earlier one. Files of older versions have no head, and cover nothing.
-Since version 2 rows also name the program and its address; a program that knows version 1 alone would lose these
-columns where it merges a day, so it does not read such files.
+Since version 2 rows also name the program and its address, and since version 3 the access key. A program that knows an
+older version alone would lose these columns where it merges a day, so it does not read such files.
 """
 
 import io
@@ -43,10 +43,10 @@ READ, READ_FOLDER, COPIED, COPIED_FOLDER, QUERY, SCAN = (
 )
 SERVER: Final = "server"  # the kind of a process that others read through
 VERSION = 1
-ROWS_VERSION = 2  # of files of rows, and of notes
+ROWS_VERSION = 3  # of files of rows, and of notes
 _HEAD = b"lochan.usage"
 _SECOND = 1_000_000
-_SINCE_2 = ("client", "source", "about")
+_ADDED = ("client", "source", "about", "access_key")  # the last one since version 3, the others since version 2
 _HINT = "reads of that time count as unknown; last-read rules wait until it is past"
 
 
@@ -65,6 +65,7 @@ class UsageRow(msgspec.Struct, frozen=True, gc=False):
     client: str = ""  # the door or the program: s3, rest, mcp, cli …
     source: str = ""  # the address, or the machine, that it came from
     about: str = ""  # what a call was given besides, by name
+    access_key: str = ""  # the id of the key that it came by; empty: by none
 
 
 class Cover(msgspec.Struct, frozen=True):
@@ -173,7 +174,7 @@ def schema() -> "pa.Schema":
             *(pa.field(name, pa.string(), nullable=False) for name in ("repository", "ref", "path")),
             pa.field("bytes", pa.int64(), nullable=False),
             pa.field("status", pa.int16(), nullable=False),
-            *(pa.field(name, pa.string(), nullable=False) for name in _SINCE_2),
+            *(pa.field(name, pa.string(), nullable=False) for name in _ADDED),
         ]
     )
 
@@ -234,10 +235,10 @@ def decode_rows(data: bytes, name: str) -> tuple["pa.Table", UsageHead]:
 
 
 def _with_all_columns(table: "pa.Table") -> "pa.Table":
-    """Adds the columns that rows of version 1 do not have: the program and where it called from."""
+    """Adds the columns that rows of older versions do not have."""
     import pyarrow as pa
 
-    for name in _SINCE_2:
+    for name in _ADDED:
         if name not in table.column_names:
             table = table.append_column(pa.field(name, pa.string(), nullable=False), pa.repeat("", len(table)))
     return table

@@ -14,11 +14,10 @@ __all__ = ["LochanFileSystem", "register"]
 
 
 def register(protocol: str = "lakefs", *, replace: bool = False) -> None:
-    """Lets another protocol name the files of a lake too, so that programs written for lakeFS need not be changed.
-
-    That is not done for `lakefs` when this package is installed: where lakefs-spec is installed too, the order of
-    the two packages on the path would decide which lake a program reads. Raises ValueError for a protocol that another
-    package serves, unless it is to be replaced."""
+    """Lets another protocol name the files of a lake too, so that programs written for lakeFS need not be changed. This
+    is not done for `lakefs` when this package is installed: if lakefs-spec is installed too, the order of the two
+    packages on the path would decide which lake a program reads. Raises ValueError for a protocol that another package
+    serves, unless it is to be replaced."""
     import fsspec
 
     if protocol not in LochanFileSystem.protocol:

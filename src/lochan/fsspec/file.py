@@ -1,5 +1,5 @@
 """An open file: it is read by ranges through a cache of blocks, or written in pieces that go to the store as they
-come."""
+arrive."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class StreamedPut:
             finally:
                 self._begun.set()
                 if self._queue is not None:
-                    self._queue.refuse()  # a writer that waits to give the next piece gets the error
+                    self._queue.refuse()  # a writer that waits to add the next piece gets the error
 
         self._thread = threading.Thread(target=put, name=f"lochan put {path}", daemon=True)
         self._thread.start()
@@ -151,11 +151,11 @@ class StreamedPut:
         """Adds bytes. Raises the error that made the put fail."""
         self._begun.wait()
         if self._queue is None:
-            raise self._failed()
+            raise self._put_error()
         try:
             self._queue.put(data)
         except QueueRefused:
-            raise self._failed() from None
+            raise self._put_error() from None
 
     def end(self) -> None:
         """Ends the put, and returns when the object exists. Raises the error that made the put fail."""
@@ -173,7 +173,7 @@ class StreamedPut:
             self._queue.end()
         self._thread.join()
 
-    def _failed(self) -> BaseException:
+    def _put_error(self) -> BaseException:
         self._thread.join()
         return self._error or RuntimeError("the put has ended before its body")
 

@@ -62,8 +62,8 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         `https://`. `user` is the author of commits. Raises TypeError for an unknown option."""
         unknown = set(rest) - _OPTIONS_OF_FSSPEC
         if unknown:
-            known = "lake, options, access_key, secret_key, user"
-            raise TypeError(f"lochan:// has no storage option {', '.join(sorted(unknown))}: it has {known}")
+            options_text = "lake, options, access_key, secret_key, user"
+            raise TypeError(f"lochan:// has no storage option {', '.join(sorted(unknown))}: it has {options_text}")
         super().__init__(**rest)
         self._place = None if lake is None else fspath(lake)
         self._options = options
@@ -83,12 +83,12 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def fsid(self) -> str:
         return f"lochan_{self.lake.id}"
 
-    def _readable(self, at: Location) -> Ref | Workspace:
+    def _ref_to_read(self, at: Location) -> Ref | Workspace:
         """Returns the ref to read from. In a transaction, that is the workspace it has written to."""
         written = self.transaction.find(at) if self._intrans else None
         return written or self.lake.repository(at.repository).ref(at.ref)
 
-    def _writable(self, at: Location) -> Branch | Workspace:
+    def _ref_to_write(self, at: Location) -> Branch | Workspace:
         repository = self.lake.repository(at.repository)
         if "+" in at.ref:
             return repository.workspace(at.ref)
@@ -99,10 +99,10 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Lists the repositories of the lake, the branches and tags of a repository, or the objects of a folder."""
         at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
-            found = list(self._listed(at))
+            found = list(self._list_entries(at))
         return found if detail else [each["name"] for each in found]
 
-    def _listed(self, at: Location) -> Iterator[Entry]:
+    def _list_entries(self, at: Location) -> Iterator[Entry]:
         if not at.repository:
             yield from (_folder(each.name) for each in self.lake.repositories() if each.kind == "files")
         elif not at.ref:
@@ -110,10 +110,10 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             names = [each.name for each in repository.branches()] + [each.name for each in repository.tags()]
             yield from (_folder(f"{at.repository}/{name}") for name in sorted(set(names)))
         else:
-            yield from self._listed_folder(at)
+            yield from self._list_folder(at)
 
-    def _listed_folder(self, at: Location) -> Iterator[Entry]:
-        ref, is_empty = self._readable(at), True
+    def _list_folder(self, at: Location) -> Iterator[Entry]:
+        ref, is_empty = self._ref_to_read(at), True
         for page in ref.list_pages(at.folder, delimiter="/"):
             folders = [_folder(at.at(each.rstrip("/"))) for each in page.prefixes]
             files = [_file(at, each) for each in page.objects if each.path != at.folder]
@@ -126,15 +126,15 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         at = parse_location(self._strip_protocol(path))
         with os_errors(at.name):
             if at.path:
-                return self._found(at)
+                return self._find_entry(at)
             if at.ref:
-                self._readable(at).list_page(limit=1)
+                self._ref_to_read(at).list_page(limit=1)
             elif at.repository:
                 self.lake.repository(at.repository).show()
             return _folder(at.name)
 
-    def _found(self, at: Location) -> Entry:
-        ref = self._readable(at)
+    def _find_entry(self, at: Location) -> Entry:
+        ref = self._ref_to_read(at)
         try:
             return _file(at, ref.stat(at.path))
         except NotFound:
@@ -162,7 +162,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         found: dict[str, Entry] = {}
         with os_errors(at.name):
             try:
-                found = {entry["name"]: entry for entry in self._below(at, withdirs)}
+                found = {entry["name"]: entry for entry in self._entries_below(at, withdirs)}
             except NotFound:
                 if self.exists(at.name):
                     raise
@@ -170,9 +170,9 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 found = {at.name: self.info(at.name)}
         return dict(sorted(found.items())) if detail else sorted(found)
 
-    def _below(self, at: Location, withdirs: bool) -> Iterator[Entry]:
+    def _entries_below(self, at: Location, withdirs: bool) -> Iterator[Entry]:
         folders: set[str] = set()
-        for each in self._readable(at).list(at.folder):
+        for each in self._ref_to_read(at).list(at.folder):
             if withdirs:
                 above = each.path.split("/")[:-1]
                 folders.update("/".join(above[:count]) for count in range(1, len(above) + 1))
@@ -189,13 +189,13 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Returns the time of an object. Raises IsADirectoryError for a folder, which has no time."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            return self._readable(at).stat(at.path).mtime
+            return self._ref_to_read(at).stat(at.path).mtime
 
     def checksum(self, path: str) -> str:
         """Returns the object's ETag."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            return self._readable(at).stat(at.path).etag
+            return self._ref_to_read(at).stat(at.path).etag
 
     ukey = checksum
 
@@ -204,7 +204,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         impossible: on a local disk without a server, and for small objects that share a file."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            found = self._readable(at).presign(at.path, expires_s=expiration)
+            found = self._ref_to_read(at).presign(at.path, expires_s=expiration)
         if found is None:
             raise NotImplementedError(f"no URL can be signed for {at.name}")
         return found.url
@@ -225,21 +225,21 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         options = {"block_size": block_size, "cache_options": cache_options, "autocommit": autocommit, **rest}
         with os_errors(at.name):
             if mode == "rb":
-                return ObjectReader(self, at.name, self._readable(at).open(at.path), **options)
+                return ObjectReader(self, at.name, self._ref_to_read(at).open(at.path), **options)
             put = PutOptions(content_type=content_type, metadata=dict(metadata or {}))
-            return ObjectFileWriter(self, at.name, self._writable(at), at.path, mode, put, **options)
+            return ObjectFileWriter(self, at.name, self._ref_to_write(at), at.path, mode, put, **options)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            opened = self._readable(at).open(at.path)
+            opened = self._ref_to_read(at).open(at.path)
             begin, stop, _step = slice(start, end).indices(opened.size)
             return bytes(opened.read(begin, stop)) if begin < stop else b""
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            self._writable(at).put(at.path, value, if_absent=mode == "create")
+            self._ref_to_write(at).put(at.path, value, if_absent=mode == "create")
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
         """Makes an empty object. Raises NotImplementedError if an existing object would have to keep its bytes: its
@@ -258,7 +258,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             Path(fspath(lpath)).mkdir(parents=True, exist_ok=True)
             return
         with os_errors(at.name):
-            opened = self._readable(at).open(at.path)
+            opened = self._ref_to_read(at).open(at.path)
             callback.set_size(opened.size)
             if into is None:
                 Path(fspath(lpath)).parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         at = object_at(self._strip_protocol(rpath))
         callback.set_size(local.stat().st_size)
         with os_errors(at.name):
-            self._writable(at).put(at.path, local, if_absent=mode == "create")
+            self._ref_to_write(at).put(at.path, local, if_absent=mode == "create")
         callback.absolute_update(local.stat().st_size)
 
     # --- changing ----------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Deletes an object. Raises FileNotFoundError."""
         at = object_at(self._strip_protocol(path))
         with os_errors(at.name):
-            if not self._writable(at).delete(at.path):
+            if not self._ref_to_write(at).delete(at.path):
                 raise NotFound(f"no object {at.path!r} at {at.ref}")
 
     _rm = rm_file
@@ -298,7 +298,7 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 self.rm_file(each)
             elif recursive:
                 with os_errors(at.name):
-                    self._writable(at).delete_folder(at.folder)
+                    self._ref_to_write(at).delete_folder(at.folder)
             else:
                 raise IsADirectoryError(f"{each} is a folder: give recursive=True")
 
@@ -306,9 +306,9 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Copies an object. Within a repository no bytes are moved, also from another branch or a tag."""
         source, target = parse_location(self._strip_protocol(path1)), object_at(self._strip_protocol(path2))
         if not source.path or self.isdir(source.name):
-            return  # fsspec names folders too; there are no empty ones
+            return  # fsspec names folders too, but there are no empty ones
         with os_errors(source.name):
-            self._writable(target).copy(self._readable(source), source.path, target.path)
+            self._ref_to_write(target).copy(self._ref_to_read(source), source.path, target.path)
 
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
         """Moves objects. Within a ref this is one change: no reader sees both, or neither."""
@@ -317,17 +317,17 @@ class LochanFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             if source == target:
                 return
             if source[:2] == target[:2] and source.path and target.path and not self.isdir(target.name):
-                self._moved(source, target, into_folder=path2.endswith("/"), recursive=recursive)
+                self._move(source, target, into_folder=path2.endswith("/"), recursive=recursive)
                 return
         super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
 
-    def _moved(self, source: Location, target: Location, *, into_folder: bool, recursive: bool) -> None:
+    def _move(self, source: Location, target: Location, *, into_folder: bool, recursive: bool) -> None:
         with os_errors(source.name):
             if not self.isdir(source.name):
                 to = f"{target.path}/{source.path.rpartition('/')[2]}" if into_folder else target.path
-                self._writable(source).move(source.path, to)
+                self._ref_to_write(source).move(source.path, to)
             elif recursive:
-                self._writable(source).move_folder(source.folder, target.folder)
+                self._ref_to_write(source).move_folder(source.folder, target.folder)
             else:
                 raise IsADirectoryError(f"{source.name} is a folder: give recursive=True")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Location(NamedTuple):
     repository: str = ""
     ref: str = ""
-    path: str = ""  # of an object, or a folder without its slash
+    path: str = ""  # the path of an object, or of a folder without its slash
 
     @property
     def name(self) -> str:
@@ -19,7 +19,7 @@ class Location(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The beginning of the paths of all objects in the folder."""
+        """The beginning that the paths of all objects in the folder have."""
         return f"{self.path}/" if self.path else ""
 
     def at(self, path: str) -> str:

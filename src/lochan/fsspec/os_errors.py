@@ -1,4 +1,4 @@
-"""Errors as users of file systems expect them. The error of Lochan is the cause of each, and its text is kept."""
+"""Errors as users of file systems expect them. Each has the error of Lochan as its cause, and keeps its text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lochan.errors import (
     Retry,
 )
 
-# The first that fits counts.
+# The first that matches counts.
 _CODES: tuple[tuple[type[LochanError], int], ...] = (
     (NotFound, errno.ENOENT),
     (Gone, errno.ENOENT),
     (AlreadyExists, errno.EEXIST),
-    (PreconditionFailed, errno.EEXIST),  # of writes that must not replace anything
+    (PreconditionFailed, errno.EEXIST),  # raised by writes that must not replace anything
     (Conflict, errno.EBUSY),
     (Refused, errno.EACCES),
     (Invalid, errno.EINVAL),
@@ -45,6 +45,6 @@ def os_errors(path: str) -> Iterator[None]:
 
 def os_error(error: LochanError, path: str) -> OSError:
     code = next((code for kind, code in _CODES if isinstance(error, kind)), errno.EIO)
-    if code == errno.EAGAIN:  # whose own class would be that of files that do not block
+    if code == errno.EAGAIN:  # its own class would be that of files that do not block
         return ConnectionError(f"{error}: {path!r}")
     return OSError(code, str(error), path)

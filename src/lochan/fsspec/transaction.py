@@ -90,5 +90,5 @@ class BranchTransaction(Transaction):  # type: ignore[misc]  # fsspec has no typ
 
     def _drop(self) -> None:
         if self._workspace is not None:
-            with suppress(LochanError):  # what went wrong first is what counts
+            with suppress(LochanError):  # the first error is the one that counts
                 self._workspace.drop()

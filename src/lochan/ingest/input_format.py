@@ -14,6 +14,7 @@ FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, ORC, AVRO, XML, LINES)
 HEAD_BYTES = 64 << 10  # that are inspected
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_MARKS = tuple(_PACKED)
 _PACKED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
 _BY_SUFFIX = {
     ".ndjson": NDJSON,
@@ -40,7 +41,9 @@ _BY_SUFFIX = {
 
 def packing(head: bytes) -> str | None:
     """Returns the compression, gzip or zstd, or None if the bytes are not compressed."""
-    return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
+    if not head.startswith(_MARKS):
+        return None
+    return next(name for mark, name in _PACKED.items() if head.startswith(mark))
 
 
 def detect(name: str, head: bytes) -> str:

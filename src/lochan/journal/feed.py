@@ -293,6 +293,9 @@ def _ref(event: Event) -> str:
             return f"restored branch {event.name}"
         case repository.BranchRenamed():
             return f"renamed branch {event.name} to {event.to}"
+        case repository.HistoryRestored():
+            refs = ", ".join([*event.branches, *event.tags])
+            return f"restored {len(event.commits):,} commits{refs and f' and {refs}'}"
         case repository.TagCreated():
             return f"created tag {event.name} at {event.commit[:_DIGITS]}"
         case repository.TagDeleted():

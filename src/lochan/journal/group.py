@@ -222,6 +222,7 @@ class GroupCommit:
         if self._tail.next == sealed.record.number:
             draft.join()
             self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
+            self._tail.recent.add(sealed.record.number, sealed.data)
 
     async def _append(self, sealed: SealedRecord, deadline: float) -> bool:
         try:
@@ -313,7 +314,7 @@ class GroupCommit:
                 return done
         others = request.actor.others if carried and isinstance(request.actor, KeyedActor) else ()
         for other in others:
-            done = draft.keys.look_up(RecordEntry(actor, other.key, other.fingerprint, ()), time)
+            done = draft.keys.look_up_key(actor.user, other.key, other.fingerprint, time)
             if done is not None:
                 raise CarriedOut(other.key, done.result)
         decided = request.decide(draft)

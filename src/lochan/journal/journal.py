@@ -173,6 +173,8 @@ class Journal:
             from lochan.journal.append import Appender
             from lochan.journal.group import GroupCommit
 
+            if self._settings.trims:
+                self.tail.recent.begin()
             appender = Appender(self.slots, self.tail, self._clock, self._ids, self._rules)
             self._group = GroupCommit(
                 self.tail,

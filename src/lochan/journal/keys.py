@@ -49,35 +49,44 @@ class Keys:
     def look_up(self, entry: RecordEntry, record_time: int) -> KeyedResult | None:
         """Returns the result of an earlier request with this key, or None for a new key, whose request must be carried
         out. Raises KeyReused, Unknown (the key is too old to be known) or Invalid."""
-        user = self._users.get(entry.actor.user)
-        kept = user.known.get(entry.key) if user else None
-        if kept is not None:
-            if kept.fingerprint != entry.fingerprint:
+        return self.look_up_key(entry.actor.user, entry.key, entry.fingerprint, record_time, pending=entry.pending)
+
+    def look_up_key(
+        self, user: str, key: str, fingerprint: bytes, record_time: int, *, pending: bool = False
+    ) -> KeyedResult | None:
+        """Looks up the key of a request that has no entry yet, like `look_up`."""
+        keys = self._users.get(user)
+        known = keys.known.get(key) if keys else None
+        if known is not None:
+            if known.fingerprint != fingerprint:
                 raise KeyReused(
-                    f"idempotency key {entry.key!r} was used for another request",
+                    f"idempotency key {key!r} was used for another request",
                     hint="take a new key for a new request",
                 )
-            closes = kept.pending and not entry.pending
-            return None if closes else KeyedResult(kept.result)
-        made = key_time(entry.key)
+            closes = known.pending and not pending
+            return None if closes else KeyedResult(known.result)
+        made = key_time(key)
         if made is None:
             return None
-        if user is not None and self._rules.key_is_too_old(made, user.floor):
+        if keys is not None and self._rules.key_is_too_old(made, keys.floor):
             raise Unknown(
-                f"idempotency key {entry.key!r} is too old to tell whether its request was carried out",
+                f"idempotency key {key!r} is too old to tell whether its request was carried out",
                 hint="look at the lake before you ask again with a new key",
             )
         if self._rules.key_is_from_the_future(made, record_time):
-            raise Invalid(f"idempotency key {entry.key!r} was made in the future", hint="set the clock of the client")
+            raise Invalid(f"idempotency key {key!r} was made in the future", hint="set the clock of the client")
         return None
 
     def remember(self, entry: RecordEntry, record_time: int, result: Any) -> None:
+        """Enters its key, and those of the requests that its changes carry out too."""
         user = self._own_keys(entry.actor.user)
-        made = key_time(entry.key)
-        time = record_time if made is None else made
-        user.known[entry.key] = KnownKey(entry.fingerprint, time, result, entry.pending)
-        if len(user.known) > 2 * self._kept:
-            user.evict(len(user.known) - self._kept)
+        carried = (entry.key, entry.fingerprint, entry.pending)
+        for key, fingerprint, pending in (carried, *((each.key, each.fingerprint, False) for each in entry.others)):
+            made = key_time(key)
+            time = record_time if made is None else made
+            user.known[key] = KnownKey(fingerprint, time, result, pending)
+            if len(user.known) > 2 * self._kept:
+                user.evict(len(user.known) - self._kept)
 
     def fork(self) -> "Keys":
         fork = Keys(self._kept, self._rules)
@@ -160,11 +169,6 @@ def with_keys(actor: Actor, requests: Sequence[Actor]) -> Actor:
         return actor
     others = tuple([CarriedRequest(each.key, each.fingerprint) for each in keyed[1:]])
     return KeyedActor(*_of(actor), keyed[0].key, keyed[0].fingerprint, False, others)
-
-
-def others_of(entry: RecordEntry) -> list[RecordEntry]:
-    """Returns the other requests that an entry carries out, each as an entry of its own, without changes."""
-    return [RecordEntry(entry.actor, each.key, each.fingerprint, ()) for each in entry.others]
 
 
 def without_key(actor: Actor) -> Actor:

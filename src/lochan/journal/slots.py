@@ -14,7 +14,7 @@ from lochan.failpoints import fp
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats.checkpoint import Checkpoint
 from lochan.journal.state import Schema, State
-from lochan.store.capabilities import AbsenceTest, capability
+from lochan.store.capabilities import AbsenceTest, FileReuse, capability
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
@@ -88,6 +88,9 @@ class ObjectSlots:
         self._group = group
         # A disk is asked very often whether it has a new record, and usually it has none.
         self._absence = capability(store, AbsenceTest)
+        # J5: what a trimmed slot says is ignored, because its segment is there. So it does no harm that a slow reader
+        # may find something else in it.
+        self._reuse = capability(store, FileReuse)
         self._end = 0
         self._is_end: Callable[[], bool] = lambda: False
 
@@ -130,6 +133,13 @@ class ObjectSlots:
         return self._is_end()
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
+        if self._reuse is not None:
+            for at in range(0, len(numbers), _DELETED_AT_ONCE):
+                await self._reuse.delete_for_reuse(
+                    [self.slot_path(number) for number in numbers[at : at + _DELETED_AT_ONCE]]
+                )
+                fp("trim.deleted_slot")
+            return
         if not self._aged:
             for number in numbers:
                 await self._delete(number)

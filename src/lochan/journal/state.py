@@ -14,7 +14,7 @@ from lochan.errors import Corrupt, FutureFormat, Invalid, LochanError
 from lochan.formats.checkpoint import Checkpoint
 from lochan.formats.events import Event, Vocabulary
 from lochan.formats.record import GENESIS, RecordChange, RecordEntry, SealedRecord
-from lochan.journal.keys import KEPT_PER_USER, KeyedResult, Keys, others_of
+from lochan.journal.keys import KEPT_PER_USER, KeyedResult, Keys
 from lochan.journal.rules import RULES, JournalRules
 
 _RESTORE = "the journal's files were changed or mixed up; restore them from a copy of the lake"
@@ -153,13 +153,12 @@ class State:
             return self._apply(entry.changes, number, time, entry.actor.user)
         if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), KeyedResult):
             raise Invalid(f"idempotency key {entry.key!r} was carried out before")
-        for other in others_of(entry):
-            if isinstance(self.keys.look_up(other, time), KeyedResult):
+        user, look_up = entry.actor.user, self.keys.look_up_key
+        for other in entry.others:
+            if isinstance(look_up(user, other.key, other.fingerprint, time), KeyedResult):
                 raise Invalid(f"idempotency key {other.key!r} was carried out before")
-        result = self._apply(entry.changes, number, time, entry.actor.user)
+        result = self._apply(entry.changes, number, time, user)
         self.keys.remember(entry, time, result)
-        for other in others_of(entry):
-            self.keys.remember(other, time, result)
         return result
 
     def under(self, schema: Schema) -> "State":

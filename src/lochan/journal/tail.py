@@ -15,6 +15,7 @@ from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import record as records
 from lochan.formats import segment as segments
 from lochan.formats.segment import Segment
+from lochan.journal.recent_records import RecentRecords
 from lochan.journal.rules import RULES, Anchor, JournalRules
 from lochan.journal.slots import Slots
 from lochan.journal.state import RecordFolder, State
@@ -38,6 +39,7 @@ class JournalTail(Generic[F]):
         self._window = 1
         self._damaged, self._doubt = 0, ReadDoubt()
         self._looked_ahead = False
+        self.recent = RecentRecords()
         self.state = state
         self.saw: Callable[[str], None] = lambda writer: None  # called with the writer of every record that is folded
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
@@ -156,6 +158,7 @@ class JournalTail(Generic[F]):
                 raise
             return False
         self.state.fold(sealed)
+        self.recent.add(number, data)
         self.saw(sealed.record.writer)
         return True
 

@@ -73,6 +73,7 @@ class Trimmer:
         self._clock = clock
         self._ids = ids
         self._rules = rules
+        self._durable: set[int] = set()  # groups whose segment this trimmer has just written
 
     async def trim(self) -> TrimResult:
         """Idempotent, and safe beside writers, readers and other trimmers."""
@@ -109,6 +110,25 @@ class Trimmer:
         return low, full
 
     async def _pack_all(self, first: int, full: int) -> None:
+        folded = self._folded_groups(first, full)
+        await self._pack_slots(first, full - len(folded))
+        for segment in folded:
+            await self._put_segment(segment)
+        self._tail.recent.forget_below(full * self._slots.group)
+
+    def _folded_groups(self, first: int, full: int) -> list[Segment]:
+        """The last of these groups, if this process still has the records that its state was folded from (J4)."""
+        found: list[Segment] = []
+        for group in reversed(range(first, full)):
+            start = self._start(group)
+            records = self._tail.recent.span(start, (group + 1) * self._slots.group - 1)
+            if records is None:
+                break
+            found.append(Segment(group, start, tuple(records)))
+        return found[::-1]
+
+    async def _pack_slots(self, first: int, full: int) -> None:
+        """Reads the records of these groups, and checks them up to the tail."""
         if first >= full:
             return
         ends = await self._checked_ends(first)
@@ -163,6 +183,7 @@ class Trimmer:
         fp("trim.before_segment")
         try:
             await self._slots.create_segment(segment.group, data)
+            self._durable.add(segment.group)
         except (AlreadyExists, Retry):
             if await self._slots.read_segment(segment.group) != data:
                 raise
@@ -198,7 +219,7 @@ class Trimmer:
         """J4. On a disk a segment is visible before its trimmer has synced its name, and that trimmer may have been
         killed just then. Deleting the slots and losing the name would lose records. Creating the segment again finds
         the name taken and syncs its folder before it reports that. Its bytes were synced before it had a name."""
-        if self._slots.aged or not self._rules.segments_are_synced():
+        if self._slots.aged or group in self._durable or not self._rules.segments_are_synced():
             return
         data = await self._slots.read_segment(group)
         if data is None:

@@ -22,7 +22,7 @@ class RpcRequest(NamedTuple):
     method: str
     params: dict[str, Any]
     id: Id
-    is_notification: bool  # which gets no answer
+    is_notification: bool  # a notification gets no answer
 
 
 class _Wire(msgspec.Struct):

@@ -30,7 +30,7 @@ def own_prefix(user: str) -> str:
     if _PLAIN.fullmatch(user):
         return f"{_PREFIX}.{user}."
     digest = sha256(user.encode(errors="surrogatepass")).hexdigest()[:16]
-    return f"{_PREFIX}.X{digest}."  # the capital letter is in no plain name
+    return f"{_PREFIX}.X{digest}."  # no plain name has the capital letter
 
 
 def check_own(user: str, branch: str) -> None:

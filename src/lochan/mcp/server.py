@@ -21,7 +21,7 @@ from lochan.mcp.messages import (
 )
 from lochan.mcp.tools import TOOLS, AgentContext
 
-VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # of the protocol, the newest first
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # versions of the protocol, the newest first
 INSTRUCTIONS = """\
 This lake versions data like Git: repositories hold files, pools hold records, and both have branches and commits.
 Read and query whatever your key allows. To change something, make a branch of your own with start_branch, write to it
@@ -61,9 +61,9 @@ async def _result(agent: AgentContext, request: RpcRequest) -> dict[str, Any]:
 
 
 def _initialize(params: dict[str, Any]) -> dict[str, Any]:
-    asked = params.get("protocolVersion")
+    version = params.get("protocolVersion")
     return {
-        "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+        "protocolVersion": version if version in VERSIONS else VERSIONS[0],
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "lochan", "version": __version__},
         "instructions": INSTRUCTIONS,

@@ -20,7 +20,7 @@ from lochan.api.options import EngineOptions
 from lochan.errors import Invalid, NothingToDo
 from lochan.mcp.own_branch import check_own, new_branch
 
-FILES = "files"  # what a repository that is no pool holds
+FILES = "files"  # the kind of a repository that is no pool
 ROWS_MAX = 1_000
 READ_BYTES_MAX = 1 << 20
 _Count = Annotated[int, msgspec.Meta(ge=1, le=ROWS_MAX)]
@@ -31,7 +31,7 @@ RunQuery = Callable[[Lake, str, int], Awaitable[list[Any]]]
 class AgentContext:
     """The user that the tools work for, and their lake."""
 
-    lake: Lake  # with the rights of the user
+    lake: Lake  # the lake, with the rights of the user
     user: str
     run_query: RunQuery
 
@@ -230,7 +230,7 @@ async def propose(agent: AgentContext, given: ProposeArguments) -> Any:
     check_own(agent.user, given.branch)
     repository = agent.lake.repository(given.repository)
     if (await repository.show()).kind == FILES:  # a pool stages nothing
-        with suppress(NothingToDo):  # all of it was committed before
+        with suppress(NothingToDo):  # everything was committed before
             await repository.branch(given.branch).commit(given.title)
     changes = repository.ref(given.target).diff(given.branch, three_dot=True)
     if await anext(aiter(changes), None) is None:

@@ -142,6 +142,8 @@ async def delete_objects(
 async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
     """Returns the head's tree, without the removed objects and with the added ones."""
     removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
+    if not removed:
+        return await repository.trees.append(await repository.tree(on.head), swap.added, on.mint)
     changes = changes_table([*(Tombstone(path) for path in removed), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
@@ -234,15 +236,19 @@ class ObjectWriter:
         """Returns a writer for the repository. `mint` is `(await repository.refs())[1]`."""
         return cls(repository.store, repository.repository.id, mint, clock=repository.clock, ids=repository.ids)
 
-    def begin(self, data: bytes, facts: Facts) -> tuple[Entry, Coroutine[None, None, None]]:
-        """Begins a small object. Returns its entry, and a coroutine that stores it. Until that is done, no event may
-        name the entry."""
-        path = object_path(self._ids.ksuid(self._clock.wall()))
-        return self._bodies.begin(path, data, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts))
-
     async def write(self, chunks: AsyncIterable[bytes], facts: Facts) -> Entry:
         """Writes an object. When it returns, the object is durable, but on no branch yet."""
         id = self._ids.ksuid(self._clock.wall())
         return await self._bodies.write(
             object_path(id), chunks, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts)
         )
+
+
+def begin_small(
+    repository: OpenRepository, mint: int, data: bytes, facts: Facts
+) -> tuple[Entry, Coroutine[None, None, None]]:
+    """Begins a small object, which no job holds. Returns its entry, and a coroutine that stores it. Until that is done,
+    no event may name the entry."""
+    path = object_path(repository.ids.ksuid(repository.clock.wall()))
+    metadata = to_metadata(facts)
+    return repository.small_objects.begin(path, data, mint=mint, content_type=CONTENT_TYPE, metadata=metadata)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
-from lochan.pools.shape import Object, Type, type_of
+from lochan.pools.shape import Object, Type, flat_shape, type_of
 
 Row = dict[str, Any]
 POWER_MAX = 10**17  # the greatest power of ten that Python's decimals support
@@ -82,7 +82,7 @@ def row_text(value: Any) -> str:
 
 def shape_of(row: Row, time_paths: Collection[Path] = ()) -> Object:
     """Returns the shape of a row. Strings at `time_paths` count as times, if they are written as one."""
-    shape = type_of(row)
+    shape = flat_shape(row) or type_of(row)
     assert isinstance(shape, Object)
     for path in time_paths:
         shape = _with_time(shape, row, path)

@@ -21,6 +21,8 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
+from types import NoneType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +32,7 @@ from lochan.pools.kinds import ARRAY, BOOL, DECIMAL, FLOAT, INT, JSON, NULL, OBJ
 TEXT_TIME = f"{TIME}:text"  # the type of a time whose text is kept beside it
 _WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # prefixes of types that are more than their kind
 DEPTH_MAX = 32  # deeper values are kept as text; engines refuse far deeper ones
+_FLAT_FIELDS_MAX = 64  # of rows whose shape is kept
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -149,6 +152,30 @@ def type_of(value: Any, depth: int = 0) -> Type:
         case list():
             return JSON if depth == DEPTH_MAX else _array(value, depth)
     raise TypeError(f"a JSON value cannot be a {type(value).__name__}")
+
+
+def flat_shape(row: dict[str, Any]) -> Object | None:
+    """Returns the same as `type_of`, sooner, for a row of scalars that most rows have; None: it has others."""
+    if len(row) > _FLAT_FIELDS_MAX:
+        return None
+    kinds = tuple([(name, each.__class__) for name, each in row.items()])
+    shape = _shape_of_kinds(kinds)
+    if shape is not None and int in [kind for _, kind in kinds]:
+        for each in row.values():
+            if each.__class__ is int and not _INT_MIN <= each <= _INT_MAX:
+                return None
+    return shape
+
+
+@lru_cache(1_024)
+def _shape_of_kinds(kinds: tuple[tuple[str, type], ...]) -> Object | None:
+    types = [(name, _SCALARS.get(kind)) for name, kind in kinds]
+    if not all(isinstance(name, str) and type is not None for name, type in types):
+        return None
+    return Object(tuple((name, type) for name, type in types if type is not None))
+
+
+_SCALARS: dict[type, Type] = {NoneType: NULL, bool: BOOL, int: INT, float: FLOAT, str: STRING}
 
 
 def _array(values: list[Any], depth: int) -> Type:

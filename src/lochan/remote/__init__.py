@@ -2,7 +2,7 @@
 
 http         requests over keep-alive connections: TCP, TLS, a Unix socket
 address      the server of a lake, and the credentials for it
-signature    requests that are signed, where others could read a secret
+signature    signed requests, for connections on which others could read a secret
 server       the server of a lake: credentials, errors, retries
 nouns        the nouns, with a method for each row of the table of verbs
 request      a verb as a request, and its answer as a result

@@ -18,11 +18,11 @@ class RemoteAddress:
     """The address of a remote lake. It can be pickled, with its keys. The secret is not printed."""
 
     url: str
-    version: str  # of this lochan: another is not spoken to
+    version: str  # the version of this lochan; a server of another version is refused
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
     author: str = ""
-    key: str = ""  # the idempotency key of a command; further ones are made from it
+    key: str = ""  # the idempotency key of a command, from which further ones are made
 
     def connect(self) -> Lake:
         """Connects to the lake. The caller must close it."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 8  # files at a time
 _ARCHIVES = 2  # archives at a time
-_SMALL_BYTES = 1 << 20  # of a file that goes in an archive with others
-_BATCH, _BATCH_BYTES = 500, 64 << 20  # of one archive
+_SMALL_BYTES = 1 << 20  # the most bytes of a file that is sent in an archive with others
+_BATCH, _BATCH_BYTES = 500, 64 << 20  # the most files and bytes of one archive
 
 
 class RemoteObjects:
@@ -85,7 +85,7 @@ class FileBody:
         return file_pieces(self._file, self._progress)
 
 
-def _once(source: UploadFile, progress: Progress | None) -> AsyncIterator[bytes]:
+def _single_use_body(source: UploadFile, progress: Progress | None) -> AsyncIterator[bytes]:
     return file_pieces(source.file, progress)
 
 
@@ -96,7 +96,7 @@ class ArchiveBody:
 
     def __init__(self, files: Sequence[UploadFile], skip: int, progress: Progress | None) -> None:
         self._files = files
-        self._skip = skip  # so much of each path is the folder's
+        self._skip = skip  # how many characters of each path name the folder
         self._progress = progress
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -139,7 +139,7 @@ class RemoteFileUpload:
         """Uploads the files. Each is staged separately, under a key of its own."""
         if resume and any(not isinstance(each.file, Path) for each in files):
             raise Invalid("standard input cannot be resumed", hint="upload it again as a whole, or from a file")
-        left = await self._missing(files) if resume else files
+        left = await self._find_missing(files) if resume else files
         small = [each for each in left if isinstance(each.file, Path) and each.size <= _SMALL_BYTES]
         if len(small) == 1:
             small = []
@@ -148,7 +148,7 @@ class RemoteFileUpload:
         sizes += await map_concurrently(self._put_small, list(_batches(small)), _ARCHIVES)
         return UploadResult(objects=len(left), bytes=sum(sizes), skipped=len(files) - len(left))
 
-    async def _missing(self, files: Sequence[UploadFile]) -> Sequence[UploadFile]:
+    async def _find_missing(self, files: Sequence[UploadFile]) -> Sequence[UploadFile]:
         there = await map_concurrently(self._is_there, files, _WIDTH)
         return [each for each, found in zip(files, there, strict=True) if not found]
 
@@ -168,7 +168,9 @@ class RemoteFileUpload:
     async def _put(self, source: UploadFile) -> int:
         made: ObjectInfo = await self._ref.put(
             source.path,
-            FileBody(source.file, self._progress) if isinstance(source.file, Path) else _once(source, self._progress),
+            FileBody(source.file, self._progress)
+            if isinstance(source.file, Path)
+            else _single_use_body(source, self._progress),
             content_type=type_of(source.path, self._ref.name, self._content_type),
             metadata=self._metadata,
             key=f"{self._key}/{source.path}" if self._key else "",

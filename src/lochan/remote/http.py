@@ -180,32 +180,32 @@ class HttpPool:
         chunked = not isinstance(body, bytes | None) and "content-length" not in headers
         head = self._head(method, target, headers, body, chunked)
         while True:
-            connection = self._free() or await self._connect()
+            connection = self._take_idle() or await self._connect()
             try:
-                return await self._asked(connection, head, body, chunked)
+                return await self._send_request(connection, head, body, chunked)
             except (OSError, EOFError, ValueError) as error:
                 connection.writer.close()
-                # A server may close an idle connection at any moment; before anything of an answer came, a request
-                # without a body of its own can go over a new one. Others are the caller's to try again.
+                # A server may close an idle connection at any moment. Before anything of an answer arrived, a request
+                # without a body can be sent again over a new connection; the caller repeats others.
                 if connection.requests > 1 and method == "GET" and isinstance(error, OSError | EOFError):
                     continue
-                said = str(error) or type(error).__name__
-                raise AnswerLost(f"the connection to {self.address.text} broke: {said}") from None
+                reason = str(error) or type(error).__name__
+                raise AnswerLost(f"the connection to {self.address.text} broke: {reason}") from None
             except BaseException:
                 connection.writer.close()
                 raise
 
-    async def _asked(
+    async def _send_request(
         self, connection: _Connection, head: bytes, body: bytes | AsyncIterator[bytes] | None, chunked: bool
     ) -> HttpAnswer:
         connection.begin()
         sending = None
         if isinstance(body, bytes | None):
             await connection.send(head, body, chunked)
-        else:  # a server may refuse while the body is on its way
+        else:  # the server may refuse while the body is sent
             sending = asyncio.ensure_future(connection.send(head, body, chunked))
         try:
-            status, headers = await self._answered(connection, sending)
+            status, headers = await self._read_head(connection, sending)
         finally:
             if sending is not None and not sending.done():
                 connection.keep = False
@@ -217,7 +217,7 @@ class HttpPool:
             connection.keep = False
         return answer
 
-    async def _answered(
+    async def _read_head(
         self, connection: _Connection, sending: asyncio.Future[None] | None
     ) -> tuple[int, dict[str, str]]:
         if sending is None:
@@ -228,7 +228,7 @@ class HttpPool:
             if sending.done() and not heading.done():
                 error = sending.exception()
                 if error is not None and not isinstance(error, OSError):
-                    raise error  # the caller's own bytes could not be had
+                    raise error  # the caller's own bytes could not be read
             found: tuple[int, dict[str, str]] = await heading
             return found
         finally:
@@ -248,7 +248,7 @@ class HttpPool:
             with suppress(OSError):
                 await each.writer.wait_closed()
 
-    def _free(self) -> _Connection | None:
+    def _take_idle(self) -> _Connection | None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._idle = loop, []
@@ -280,7 +280,7 @@ class HttpPool:
             context = ssl.create_default_context()
         reader, writer = await asyncio.open_connection(at.host, at.port, ssl=context, limit=_LINE_BYTES_MAX)
         sock: socket.socket = writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a verb may be silent for long, a dead server not
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # tells a dead server from a long silent verb
         return _Connection(reader, writer)
 
     def _head(

@@ -62,7 +62,7 @@ async def load_files(
         done = await _send(pool, sources, plain, options, branch, progress)
     except LochanError:
         if note:
-            await _any(pool).delete()
+            await _with_verbs(pool).delete()
         raise
     return msgspec.structs.replace(done, note=note)
 
@@ -77,11 +77,11 @@ async def _send(
 ) -> LoadResult:
     sizes = [each.size for each in sources]
     total = sum(size or 0 for size in sizes) if None not in sizes else None
-    with (progress or _silent)(total) as advance:
+    with (progress or _no_progress)(total) as advance:
         one = len(sources) == 1
         body = _pieces(sources[0], advance) if one else _archive(sources, advance)
         name = sources[0].name if one else ""
-        found: LoadResult = await _any(pool).load_body(
+        found: LoadResult = await _with_verbs(pool).load_body(
             body, load_options, options, branch=branch, name=name, archive=not one
         )
     return found
@@ -91,7 +91,7 @@ async def _make_pool(pool: RemotePool, first: LoadSource, options: LoadOptions, 
     """Returns the note about the pool that was made, or an empty text if it existed. Raises NotFound if none may be
     made."""
     try:
-        await _any(pool).show()
+        await _with_verbs(pool).show()
     except NotFound:
         pass
     else:
@@ -106,7 +106,7 @@ async def _make_pool(pool: RemotePool, first: LoadSource, options: LoadOptions, 
     return settings.note
 
 
-def _any(pool: Any) -> Any:
+def _with_verbs(pool: Any) -> Any:
     """Returns the pool, typed with the verbs that its class gets from the table."""
     return pool
 
@@ -136,5 +136,5 @@ async def _archive(sources: Sequence[LoadSource], advance: Advance) -> AsyncIter
     yield ARCHIVE_END
 
 
-def _silent(_: int | None) -> AbstractContextManager[Advance]:
+def _no_progress(_: int | None) -> AbstractContextManager[Advance]:
     return nullcontext(lambda _: None)

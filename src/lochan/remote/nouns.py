@@ -236,7 +236,7 @@ class RemoteBranch(RemoteWritable):
             yield workspace
             await workspace.commit(message, options)
         except BaseException:
-            with suppress(LochanError):  # what went wrong first is what counts
+            with suppress(LochanError):  # the first error is the one that counts
                 await workspace.drop()
             raise
 
@@ -299,7 +299,7 @@ class RemotePool(RemoteRepository):
         return await load(self, rows, message, options, branch)
 
     async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
-        return "duckdb"  # the server's engine, for any size
+        return "duckdb"  # the server uses this engine for any size
 
     async def load_files(
         self,

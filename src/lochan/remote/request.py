@@ -63,7 +63,7 @@ class RemoteCall:
         headers = {**self._headers(noun, given), **({"content-type": media} if media else {})}
         target = self._target(noun, given)
         body = self._body(given, headers)
-        # A body that can be had only once is sent only once.
+        # A body that can be read only once is sent only once.
         again = not callable(body) or _is_lasting(self._bytes(given))
         answer: HttpAnswer = await noun._server.answer(call.method, target, headers=headers, body=body, again=again)
         return answer
@@ -88,13 +88,15 @@ class RemoteCall:
             value = str(plain(name, names[name])) or EMPTY_NAME
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         query = [(name, names[name]) for name in self._call.query_names]
-        query += [pair for each in self._placed(ArgumentPlace.QUERY, given) for pair in _pairs(each, given[each.name])]
+        query += [
+            pair for each in self._arguments_at(ArgumentPlace.QUERY, given) for pair in _pairs(each, given[each.name])
+        ]
         return f"{path}?{urlencode(query)}" if query else path
 
     def _body(self, given: dict[str, Any], headers: dict[str, str]) -> Any:
         given_bytes = self._bytes(given)
         if given_bytes is not None:
-            chunks_of(given_bytes)  # what cannot be a body is refused before anything is sent
+            chunks_of(given_bytes)  # a value that cannot be a body is refused before anything is sent
             if isinstance(given_bytes, str | bytes):
                 return given_bytes.encode() if isinstance(given_bytes, str) else given_bytes
             return lambda: chunks_of(given_bytes)
@@ -103,24 +105,24 @@ class RemoteCall:
             return None
         headers["content-type"] = JSON
         given = {name: value for name, value in given.items() if self._call.arguments[name].place is ArgumentPlace.BODY}
-        return msgspec.json.encode({name: self._plain(name, value) for name, value in given.items()})
+        return msgspec.json.encode({name: self._plain_value(name, value) for name, value in given.items()})
 
     def _bytes(self, given: dict[str, Any]) -> Body | None:
-        return next((given[each.name] for each in self._placed(ArgumentPlace.BYTES, given)), None)
+        return next((given[each.name] for each in self._arguments_at(ArgumentPlace.BYTES, given)), None)
 
-    def _plain(self, name: str, value: Any) -> Any:
+    def _plain_value(self, name: str, value: Any) -> Any:
         if self._call.arguments[name].annotation == "NamedRef":
             return {"repository_name": value.repository_name, "name": value.name}
         return plain(name, value)
 
-    def _placed(self, place: ArgumentPlace, given: dict[str, Any]) -> list[Argument]:
+    def _arguments_at(self, place: ArgumentPlace, given: dict[str, Any]) -> list[Argument]:
         return [each for name, each in self._call.arguments.items() if each.place is place and name in given]
 
     async def _result(self, noun: RemoteNoun, answer: HttpAnswer, args: Any, kwargs: Any) -> Any:
         data = await answer.read()
         match self._call.shape:
             case Shape.NOTHING:
-                self._renamed(noun, args, kwargs)
+                self._rename_handle(noun, args, kwargs)
                 return None
             case Shape.BYTES:
                 return data
@@ -135,7 +137,7 @@ class RemoteCall:
                 return pa.ipc.open_stream(data).read_all()
         return self._decoder.decode(data)
 
-    def _renamed(self, noun: Any, args: Any, kwargs: Any) -> None:
+    def _rename_handle(self, noun: Any, args: Any, kwargs: Any) -> None:
         """Gives the handle of a repository its new name."""
         if (self._call.verb.noun, self._call.verb.name) == ("Repository", "rename"):
             noun.name = self._call.signature.bind(noun, *args, **kwargs).arguments["to"]

@@ -38,7 +38,7 @@ async def query(noun_name: str, noun: RemoteNoun, *args: Any, **kwargs: Any) -> 
 
     answer = await RemoteCall(wire_calls()[noun_name, "query"]).ask(noun, *args, **kwargs)
     file = AnswerFile(answer, asyncio.get_running_loop())
-    # The schema is at the beginning: it is read on a thread, as the rest will be.
+    # The schema is at the beginning. It is read on a thread, as the rest will be.
     row, batches = await asyncio.to_thread(lambda: read_stream(io.BufferedReader(file, _READ_BYTES)))
     return Result(
         row,
@@ -147,8 +147,8 @@ async def load(
     noun: RemoteNoun, rows: Any, message: str = "", options: CommitOptions = DEFAULT_COMMIT, branch: str = ""
 ) -> LoadResult:
     if is_row_bytes(rows):  # a file of some format
-        said = msgspec.structs.replace(options, message=message) if message else options
-        loaded: LoadResult = await cast("Any", noun).load_body(rows, options=said, branch=branch)
+        commit_options = msgspec.structs.replace(options, message=message) if message else options
+        loaded: LoadResult = await cast("Any", noun).load_body(rows, options=commit_options, branch=branch)
         return loaded
     media, pieces = bytes_of_rows(rows)
 
@@ -184,15 +184,15 @@ async def diff_rows(noun: RemoteNoun, *args: Any, **kwargs: Any) -> RowDiff:
         yield from pa.ipc.open_stream(file)
 
     file.seek(0)
-    told = msgspec.json.decode(pa.ipc.open_stream(file).schema.metadata[ROW_DIFF])
-    sides = told["sides"]
+    summary = msgspec.json.decode(pa.ipc.open_stream(file).schema.metadata[ROW_DIFF])
+    sides = summary["sides"]
     keys = tuple(map(tuple, sides["keys"]))
     return RowDiff(
         Sides(sides["repository"], (sides["refs"][0], sides["refs"][1]), sides["is_pool"], ((), ()), keys),
-        told["engine"],
-        told["counts"],
-        [RowChange(**each) for each in told["sample"]],
+        summary["engine"],
+        summary["counts"],
+        [RowChange(**each) for each in summary["sample"]],
         batches,
         file.close,
-        read=ObjectsRead(*told["read"]),
+        read=ObjectsRead(*summary["read"]),
     )

@@ -27,9 +27,9 @@ from lochan.remote.signature import SpooledBody, must_sign, signed_headers
 from lochan.versioning.lineage import current
 
 TRIES = 4
-_PAUSE_S = 0.2  # before the second try; twice as long before each further one
-_AGAIN = (502, 503, 504)
-Body = bytes | Callable[[], AsyncIterator[bytes]] | None  # a function: it can be read again
+_PAUSE_S = 0.2  # the pause before the second try; it doubles before each further one
+_RETRY_STATUSES = (502, 503, 504)
+Body = bytes | Callable[[], AsyncIterator[bytes]] | None  # a function returns the body, which can be read again
 
 
 class ServerKeys(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class RemoteServer:
         self.id = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.url, self._credentials, self._author, self.id)
+        return _unpickle, (self.url, self._credentials, self._author, self.id)
 
     def new_key(self) -> str:
         if self._key:
@@ -123,22 +123,22 @@ class RemoteServer:
         head = {"accept-encoding": "identity", **(headers or {})}
         if self._author:
             head[AUTHOR_HEADER.lower()] = quote(self._author)
-        if says := request_header():
-            head[LINEAGE_HEADER.lower()] = says
+        if lineage := request_header():
+            head[LINEAGE_HEADER.lower()] = lineage
         if not self._signs or not callable(body):
-            return await self._tried(method, target, head, body, TRIES if again else 1)
+            return await self._try_request(method, target, head, body, TRIES if again else 1)
         spooled = await SpooledBody.of(body())
         try:
             head["content-length"] = str(spooled.size)
-            return await self._tried(method, target, head, spooled.pieces, TRIES, spooled.sha256)
+            return await self._try_request(method, target, head, spooled.pieces, TRIES, spooled.sha256)
         finally:
             spooled.close()
 
-    async def _tried(
+    async def _try_request(
         self, method: str, target: str, headers: Mapping[str, str], body: Body, tries: int, digest: str = ""
     ) -> HttpAnswer:
         for number in range(tries):
-            head = self._authorized(method, target, headers, digest or (body if isinstance(body, bytes) else b""))
+            head = self._authorize(method, target, headers, digest or (body if isinstance(body, bytes) else b""))
             try:
                 answer = await self._pool.request(method, target, head, body() if callable(body) else body)
             except NotSent:
@@ -147,7 +147,7 @@ class RemoteServer:
                 if number + 1 == tries:
                     raise
             else:
-                if answer.status not in _AGAIN or number + 1 == tries:
+                if answer.status not in _RETRY_STATUSES or number + 1 == tries:
                     return answer
                 await answer.read()
             await asyncio.sleep(_PAUSE_S * 2**number)
@@ -164,7 +164,7 @@ class RemoteServer:
                 begun.add(each)
         return found
 
-    def _authorized(self, method: str, target: str, headers: Mapping[str, str], body: str | bytes) -> dict[str, str]:
+    def _authorize(self, method: str, target: str, headers: Mapping[str, str], body: str | bytes) -> dict[str, str]:
         """Returns the headers with credentials. `body` is the body itself, or its SHA-256."""
         if self._credentials is None:
             return dict(headers)
@@ -178,7 +178,7 @@ class RemoteServer:
         await self._pool.close()
 
 
-def _again(url: str, credentials: ServerKeys | None, author: str, id: str) -> RemoteServer:
+def _unpickle(url: str, credentials: ServerKeys | None, author: str, id: str) -> RemoteServer:
     made = RemoteServer(url, credentials, author)
     made.id = id
     return made

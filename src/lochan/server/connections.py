@@ -1,8 +1,8 @@
 """The connections that Granian has accepted: which clients may keep theirs, how many requests are answered at once, and
-how fast a body must come.
+how fast a body must arrive.
 
-Granian accepts connections up to a number, and then none until one ends; a client that says nothing would hold one for
-as long as it likes. So the number is high, and the connections are looked through every half second:
+Granian accepts connections up to a number, and then none until one ends; a client that sends nothing would hold one for
+as long as it likes. So the number is high, and the connections are examined every half second:
 
     no request under way for `authentication_s`       closed: it is idle, or its head, its TLS handshake, does not come
     too many of one address that are anonymous        the oldest are closed, idle ones first
@@ -32,21 +32,22 @@ from lochan.server.settings import ClientLimits
 
 
 def hang_up(client: str) -> None:
-    """Whatever is still on its way there is lost, and the client sees that it is."""
+    """Shuts down the connection of a client. Whatever is still on its way is lost, and the client notices that."""
     _, found = search(client) if sys.platform == "linux" else (-1, None)
     if found is not None:
-        with found, suppress(OSError):  # it has left meanwhile
+        with found, suppress(OSError):  # the client has left meanwhile
             found.shutdown(socket.SHUT_RDWR)
 
 
 # Of the kernel's `struct tcp_info`, whose fields never move.
 _BYTES_ACKED = struct.Struct("=B119xQ")  # the state, and what the other side has confirmed
 _CLOSED = 7  # TCP_CLOSE: a client that goes away with bytes unread resets the connection
-_OUT_QUEUE = 0x5411  # TIOCOUTQ: what the kernel holds that the other side has not taken
+_OUT_QUEUE = 0x5411  # TIOCOUTQ: the bytes that the kernel holds and the other side has not taken
 
 
 def sent_bytes(found: socket.socket) -> tuple[int, int]:
-    """How many the other side has taken, and how many the kernel still holds for it. Raises OSError for a dead one."""
+    """Returns how many bytes the other side has taken, and how many the kernel still holds for it. Raises OSError for a
+    dead connection."""
     import fcntl
 
     info = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
@@ -64,7 +65,7 @@ def address(client: str) -> tuple[str, int] | None:
 
 
 def search(client: str) -> tuple[int, socket.socket | None]:
-    """Among the open files of this process: its number, and a copy."""
+    """Finds the connection of a client among the open files of this process. Returns its number and a copy."""
     there = address(client)
     for file in Path("/proc/self/fd").iterdir() if there is not None else ():
         found = open_socket(int(file.name)) if _is_socket(file) else None
@@ -97,14 +98,15 @@ def open_socket(number: int) -> socket.socket | None:
 def peer(found: socket.socket) -> tuple[str, int] | None:
     try:
         there = found.getpeername()
-    except OSError:  # one that listens
+    except OSError:  # a socket that listens
         return None
     return (str(there[0]).removeprefix("::ffff:"), there[1]) if isinstance(there, tuple) else None
 
 
 @lru_cache(maxsize=1_024)
 def is_loopback(host: str) -> bool:
-    """Whether what goes there, or comes from there, never leaves this machine. Of names only `localhost` is known."""
+    """Returns whether what goes to the host, or comes from it, never leaves this machine. Of names, only `localhost` is
+    known."""
     try:
         found = ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
@@ -114,29 +116,29 @@ def is_loopback(host: str) -> bool:
 
 
 def client_text(host: str, port: int) -> str:
-    """As Granian writes it."""
+    """Returns a client's address as Granian writes it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 _LEAST_PAUSE_S = 0.5
-_SHARE = 30  # looking takes at most one part in so many of the time
+_SHARE = 30  # a look takes at most one part in so many of the time
 T = TypeVar("T")
 
 
 class Client:
-    """One that has sent a request, by its address."""
+    """A client that has sent a request, by its address."""
 
     __slots__ = ("active", "address", "authenticated", "last")
 
     def __init__(self, now: float, address: str) -> None:
         self.address = address
-        self.active = 0  # requests that are under way
+        self.active = 0  # the number of requests under way
         self.authenticated = False
-        self.last = now  # when one ended, as of the last look
+        self.last = now  # when a request ended, as of the last look
 
 
 class _Connection:
-    """One that was found among the open files."""
+    """A connection that was found among the open files."""
 
     __slots__ = ("client", "host", "number", "sent", "since")
 
@@ -144,12 +146,13 @@ class _Connection:
         self.number = number
         self.client = client
         self.host = host
-        self.since = since  # when it was first seen, or something last went out on it
+        self.since = since  # when it was first seen, or when something last went out on it
         self.sent = -1
 
 
 class ConnectionGuard:
-    """Used in the event loop. `port` is the listener's; `idle_s` is how long a client may take nothing of an answer."""
+    """Decides which clients may keep their connections. It is used on the event loop. `port` is the listener's;
+    `idle_s` is how long a client may take nothing of an answer."""
 
     def __init__(self, limits: ClientLimits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
         self._limits = limits
@@ -158,12 +161,12 @@ class ConnectionGuard:
         self._idle_s = idle_s
         self._now = clock.boot()
         self._clients: dict[str, Client] = {}
-        self._connections: dict[str, _Connection] = {}  # by the name of the open file, which is its inode's
-        self._others: set[str] = set()  # sockets that are none of the listener's connections
-        self.requests = 0  # that are under way
+        self._connections: dict[str, _Connection] = {}  # by the name of the open file, which contains its inode
+        self._others: set[str] = set()  # sockets that are not connections of the listener
+        self.requests = 0  # the number of requests under way
 
     def begin(self, client: str) -> Client:
-        """A request came. `end` follows."""
+        """Counts a request that arrived. `end` must follow."""
         found = self._clients.get(client)
         if found is None:
             found = self._clients[client] = Client(self._now, client)
@@ -183,8 +186,8 @@ class ConnectionGuard:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """For what a stranger still has to send: that takes no place from those who have signed. How many do this at
-        once is bounded by their connections."""
+        """Frees the place of a request while a stranger still has to send something, so that it takes no place from
+        those who have signed. How many do this at once is bounded by their connections."""
         self.requests -= 1
         try:
             yield
@@ -197,7 +200,7 @@ class ConnectionGuard:
             found.authenticated = True
 
     async def keep(self) -> None:
-        """Until it is cancelled."""
+        """Examines the connections every half second until it is cancelled."""
         while sys.platform == "linux":
             begun = self._clock.boot()
             self.look()
@@ -205,12 +208,12 @@ class ConnectionGuard:
             await self._clock.sleep(max(_LEAST_PAUSE_S, took * _SHARE))
 
     def look(self) -> None:
-        """Once at all connections; those that may not stay are closed."""
+        """Examines all connections once, and closes those that may not stay."""
         self._now = self._clock.boot()
-        known = list(self._clients)
+        clients = list(self._clients)
         self._find()
         here = {each.client for each in self._connections.values()}
-        for client in known:
+        for client in clients:
             if client not in here and not self._clients[client].active:
                 del self._clients[client]
         by_address: dict[str, list[_Connection]] = defaultdict(list)
@@ -225,7 +228,7 @@ class ConnectionGuard:
         self._close_oldest(anonymous, self._limits.anonymous)
 
     def _find(self) -> None:
-        """The connections that there are now, each with when it was first seen."""
+        """Finds the present connections, and keeps when each was first seen."""
         connections: dict[str, _Connection] = {}
         others: set[str] = set()
         for number in os.listdir("/proc/self/fd"):  # noqa: PTH208  a thousand paths a second are many
@@ -235,25 +238,25 @@ class ConnectionGuard:
                 continue
             if not name.startswith("socket:"):
                 continue
-            known = self._connections.get(name)
-            if known is None and name not in self._others:
-                known = self._looked_at(int(number))
-            if known is None:
+            connection = self._connections.get(name)
+            if connection is None and name not in self._others:
+                connection = self._examine(int(number))
+            if connection is None:
                 others.add(name)
             else:
-                known.number = int(number)
-                connections[name] = known
+                connection.number = int(number)
+                connections[name] = connection
         self._connections, self._others = connections, others
 
-    def _looked_at(self, number: int) -> _Connection | None:
-        """None: it is no connection of this listener's."""
+    def _examine(self, number: int) -> _Connection | None:
+        """Returns the connection of an open file, or None if it is no connection of this listener."""
         found = open_socket(number)
         if found is None:
             return None
         with found:
             try:
                 here, there = found.getsockname(), found.getpeername()
-            except OSError:  # one that listens, or has left
+            except OSError:  # a socket that listens, or whose client has left
                 return None
             if found.family not in (socket.AF_INET, socket.AF_INET6) or here[1] != self._port:
                 return None
@@ -264,7 +267,7 @@ class ConnectionGuard:
         return self._clients.get(connection.client) or Client(connection.since, connection.client)
 
     def _is_idle(self, connection: _Connection) -> bool:
-        """An answer that its client still takes is no idleness."""
+        """Returns whether nothing happens on a connection. It is not idle while its client still takes an answer."""
         client = self._client(connection)
         if client.active or self._now - max(client.last, connection.since) <= self._limits.authentication_s:
             return False
@@ -281,7 +284,7 @@ class ConnectionGuard:
         return self._now - connection.since > self._idle_s
 
     def _close_oldest(self, connections: list[_Connection], most: int) -> list[_Connection]:
-        """Down to so many. Those that are left."""
+        """Closes the oldest connections until at most so many are left, and returns those."""
         if len(connections) <= most:
             return connections
         connections.sort(key=lambda each: (bool(self._client(each).active), each.since))
@@ -294,15 +297,15 @@ class ConnectionGuard:
         found = open_socket(connection.number)
         if found is None:
             return
-        with found, suppress(OSError):  # it has left meanwhile
+        with found, suppress(OSError):  # the client has left meanwhile
             there = found.getpeername()
-            if client_text(str(there[0]), there[1]) == connection.client:  # and not another that has its number by now
+            if client_text(str(there[0]), there[1]) == connection.client:  # its number may be another's by now
                 found.shutdown(socket.SHUT_RDWR)
 
 
 class BodyPace:
-    """The pace of one body. Only time spent waiting for the client counts, so a slow store is not held against it. It
-    has `idle_s` for each piece, and for all of them together `idle_s` plus a second for `bytes_per_s` each."""
+    """The pace of one body. Only time spent waiting for the client counts, so that a slow store is not held against it.
+    It has `idle_s` for each piece, and for all of them together `idle_s` plus a second for `bytes_per_s` each."""
 
     __slots__ = ("_bytes_per_s", "_idle_s", "_left_s")
 
@@ -312,7 +315,7 @@ class BodyPace:
         self._left_s = idle_s
 
     async def wait(self, step: Awaitable[T]) -> T:
-        """For the next piece. Raises TimeoutError."""
+        """Waits for the next piece. Raises TimeoutError."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with asyncio.timeout(max(0.0, min(self._idle_s, self._left_s))):

@@ -1,5 +1,5 @@
-"""Work that a server does for its lake beside answering: on a thread of its own, with a lake of its own, so that
-requests do not wait for it."""
+"""Work that a server does for its lake beside answering. It runs on a thread of its own, with a lake of its own, so
+that requests do not wait for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _log = logging.getLogger("lochan.server")
 
 
 class LakeThread:
-    """`work` goes on until it is cancelled; its next start goes on with it. `client` says in the journal who acts."""
+    """A thread that does `work` until it is cancelled; the next start continues it. `client` is the program that the
+    journal names as the actor."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class LakeThread:
         self._thread.start()
 
     async def close(self) -> None:
-        """What is under way is given up."""
+        """Stops the work that is under way."""
         self._is_stopped.set()
         if self._stop is not None:
             with suppress(RuntimeError):  # its loop has just ended

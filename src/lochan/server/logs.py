@@ -1,12 +1,13 @@
-"""What requests leave behind beside the usage log (`lochan.usage`): lines of the access log and of the audit log.
+"""What requests record beside the usage log (`lochan.usage`): lines of the access log and of the audit log.
 
-The access log has a line for every answered request, by the logger `lochan.access`. Whoever started the process says
-where its lines go. Query strings are left out: the signature of a link is a secret for as long as the link is good.
+The access log has a line for every answered request, by the logger `lochan.access`. The program that started the
+process decides where its lines go. Query strings are left out, because the signature of a link is a secret for as long
+as the link is valid.
 
     2026-11-15T13:30:14.123456Z 127.0.0.1:41822 ada PutObject PUT "/demo/main/a.csv" 200 4 0.0021 9F3A6C2100000007
     {"time": "2026-11-15T13:30:14.123456Z", "level": "INFO", "logger": "lochan.access", "source": …}
 
-The audit log says which user called which verb on what, by the logger `lochan.audit`.
+The audit log has which user called which verb on what, by the logger `lochan.audit`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _requests, _audit = (logging.getLogger(f"lochan.{name}") for name in ("access", 
 
 
 class AccessLine(msgspec.Struct, frozen=True, gc=False):
-    """Texts and numbers alone, in no cycle."""
+    """A line of the access log. It has only texts and numbers, and so is in no cycle."""
 
     time: int  # when it was answered, in microseconds since 1970
     source: str
@@ -47,7 +48,7 @@ class AccessLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccessLog:
-    """`format` is text or json."""
+    """The access log. `format` is text or json."""
 
     def __init__(self, format: str) -> None:
         self._line = json_text if format == "json" else text
@@ -60,14 +61,14 @@ class AccessLog:
         self.close = self._gathered.close
 
     async def _write(self, lines: Sequence[AccessLine]) -> None:
-        """One record for all of them; in a thread, because the reader of a pipe may be slow. The text is
-        made here: two threads that take turns at the interpreter lose more by it than one has to do."""
+        """Writes one record for all lines, on a thread, because the reader of a pipe may be slow. The text is made
+        here, because two threads that take turns at the interpreter lose more by it than one has to do."""
         if _requests.isEnabledFor(logging.INFO):
             await asyncio.to_thread(_requests.info, "%s", "\n".join([self._line(line) for line in lines]))
 
 
 def text(line: AccessLine) -> str:
-    """In one expression, for there are thousands a second."""
+    """Returns a line as text. It is one expression, because there are thousands in a second."""
     seconds, micros = divmod(line.time, 1_000_000)
     path = line.path
     quoted = f'"{path}"' if path.isprintable() and '"' not in path and "\\" not in path else _escape(path)
@@ -78,7 +79,7 @@ def text(line: AccessLine) -> str:
 
 
 def json_text(line: AccessLine) -> str:
-    """With the same first fields as every other line of the log."""
+    """Returns a line as JSON, with the same first fields as every other line of the log."""
     head = {"time": _moment(line.time), "level": "INFO", "logger": _requests.name}
     fields = {name: getattr(line, name) for name in AccessLine.__struct_fields__}  # a RequestRecord has more
     return _encoder.encode({**head, **fields, "time": head["time"]}).decode()
@@ -91,23 +92,23 @@ def _moment(time: int) -> str:
 
 @lru_cache(maxsize=16)
 def _second(seconds: int) -> str:
-    """Thousands of requests have it in common."""
+    """Returns a second as text. Thousands of requests have it in common."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _escape(path: str) -> str:
-    """In one line, whatever a key holds."""
+    """Returns a path in one line, whatever characters a key has."""
     escaped = path.encode("unicode_escape").decode()
     return '"' + escaped.replace('"', '\\"') + '"'
 
 
 def logs_every_call() -> bool:
-    """Whether the audit log has also what was allowed."""
+    """Returns whether the audit log also has calls that were allowed."""
     return _audit.isEnabledFor(logging.DEBUG)
 
 
 def log_call(caller: Caller, line: AuditLine) -> None:
-    """What is denied is worth a line in every log; the rest, where somebody asks for it."""
+    """Logs a call. A denied call is logged at a level that every log has; others only if that is configured."""
     level = logging.INFO if isinstance(line.error, Denied) else logging.DEBUG
     outcome = "done" if line.error is None else "denied" if isinstance(line.error, Denied) else "failed"
     _audit.log(level, "%s from %s: %s %s: %s", caller.user, caller.source, line.verb, line.about, outcome)

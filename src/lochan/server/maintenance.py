@@ -1,8 +1,8 @@
-"""Maintenance inside a server, beside its requests: the tasks of upkeep by their schedule, and giving free memory back
-to the system.
+"""Maintenance inside a server, beside its requests: runs the tasks of upkeep by their schedule, and gives free memory
+back to the system.
 
-One process of each server does this. Several servers may look after one lake, even at once: the journal says which of
-them has begun a task, and decides who lands where two of them do the same.
+One process of each server does this. Several servers may do the upkeep of one lake, even at once: the journal records
+which of them has begun a task, and decides who lands if two of them do the same.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from lochan.ids import Ids
 if TYPE_CHECKING:
     from lochan.server.metrics import UpkeepMetrics
 
-_LATER = 0.1  # of the time between two runs: servers that were started together take turns
-_WAIT_S_MAX = 3_600.0  # a setting of another server, or a run by hand, is noticed after so long
+_LATER = 0.1  # the share of the time between two runs by which servers that were started together differ
+_WAIT_S_MAX = 3_600.0  # how soon a setting of another server, or a run by hand, is noticed
 _TRIM_MEMORY_S = 5.0
-# M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
-# M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
+# M_TRIM_THRESHOLD is what may lie free at the end of each heap; with half of it a large GET took a sixth more.
+# M_MMAP_THRESHOLD is the least that is asked of the system by itself, and given back when it is free; this is the most
+# that it takes.
 _KEPT = ((-1, 32 << 20), (-3, 32 << 20))
-_COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
+_COLLECT = (10_000, 20, 100)  # at most some 2 MB of new objects before the first look
 _log = logging.getLogger("lochan.server")
 
 
 async def keep_schedule(
     session: Session, options: UpkeepOptions, clock: Clock, ids: Ids, metrics: UpkeepMetrics | None = None
 ) -> None:
-    """Until it is cancelled."""
+    """Runs the tasks of upkeep by their schedule until it is cancelled."""
     on = [(task, schedule_of(task, options)[1]) for task in TASKS.values()]
     async with asyncio.TaskGroup() as group:
         for task, schedule in on:
@@ -90,12 +91,12 @@ async def _run_task(
 
 async def keep_memory_trimmed(clock: Clock) -> None:
     """Gives free memory back to the system every few seconds, until it is cancelled. Bodies come and go in pieces of
-    megabytes, and the C library keeps what is free between those that are not: after some gigabytes in and out a
-    process had twice what it used. Giving it back takes some milliseconds, in a thread. In between nothing is given
-    back: what the next piece needs at once would have to be fetched again, page by page, which was a twentieth of what
-    64 MiB took on their way in. Other C libraries than glibc have nothing of the kind, or do it by themselves."""
-    trim = _of_glibc("malloc_trim")
-    keep = _of_glibc("mallopt")
+    megabytes, and the C library keeps what is free between pieces that are not: after some gigabytes in and out, a
+    process had twice what it used. Giving it back takes some milliseconds, on a thread. In between nothing is given
+    back, because what the next piece needs at once would have to be fetched again, page by page, which was a twentieth
+    of what 64 MiB took on their way in. Other C libraries than glibc have no such function, or do it by themselves."""
+    trim = _find_glibc_function("malloc_trim")
+    keep = _find_glibc_function("mallopt")
     if keep is not None:
         for option, size in _KEPT:
             keep(option, size)
@@ -106,13 +107,13 @@ async def keep_memory_trimmed(clock: Clock) -> None:
 
 def rarely_collect() -> None:
     """Collects garbage less often. Most objects of a request are in no cycle, and stay in lists for a while (logs,
-    staged changes): looking through them at every few requests took a seventh of the time. Loaded modules are kept."""
+    staged changes): searching them at every few requests took a seventh of the time. Loaded modules are kept."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
 
 
-def _of_glibc(name: str) -> Callable[..., int] | None:
+def _find_glibc_function(name: str) -> Callable[..., int] | None:
     try:
         found: Callable[..., int] = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):

@@ -1,7 +1,7 @@
-"""What a server reports to Prometheus. Every process counts for itself, in files that one of them adds up.
+"""The metrics that a server reports to Prometheus. Every process counts for itself, in files that one of them adds up.
 
-An answer is counted in plain numbers, which go to the files together, some times a second: a count in a file takes
-longer than finding the object.
+An answer is counted in plain numbers, which go to the files together, some times a second, because a count in a file
+takes longer than finding the object.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from typing import Any, Final
 from lochan.api.server_times import OperationTime
 from lochan.server.phases import MEASURED, OTHER
 
-FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; set before it is imported
+FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it must be set before the import
 FLUSH_S: Final = 0.1
 
 BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 
 
 def use_folder(folder: Path) -> None:
-    """For this process and those it starts."""
+    """Sets the folder of the metrics for this process and those it starts."""
     os.environ[FOLDER_VARIABLE] = str(folder)
 
 
@@ -34,13 +34,13 @@ class _Tally:
     __slots__ = ("buckets", "seconds", "sent")
 
     def __init__(self) -> None:
-        self.buckets = [0] * (len(BOUNDS_S) + 1)  # how many took so long
+        self.buckets = [0] * (len(BOUNDS_S) + 1)  # how many requests took so long
         self.seconds = 0.0
         self.sent = 0
 
 
 class Metrics:
-    """Used in the event loop."""
+    """The metrics of S3 requests. They are used on the event loop."""
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Histogram
@@ -76,8 +76,8 @@ class Metrics:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
     def spent(self, seconds: Mapping[str, float], phases: Mapping[str, Sequence[float]]) -> None:
-        """By operation: the seconds of requests that were answered, and what of these the phases took. REQUIRES: both
-        are of the same requests."""
+        """Counts, by operation, the seconds of answered requests, and the part of them that each phase took. REQUIRES:
+        both are of the same requests."""
         for operation, total in seconds.items():
             measured = phases.get(operation, ())
             other = max(0.0, total - sum(measured))
@@ -87,7 +87,7 @@ class Metrics:
             self._phases.labels(operation, OTHER).inc(other)
 
     def flush(self) -> None:
-        """At the end, too."""
+        """Adds the tallies to the files. It is called at the end, too."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
@@ -95,11 +95,11 @@ class Metrics:
         for (operation, status), tally in tallies.items():
             self._requests.labels(operation, str(status)).inc(sum(tally.buckets))
             self._sent.inc(tally.sent)
-            _add(self._seconds.labels(operation), tally)
+            _add_tally(self._seconds.labels(operation), tally)
 
 
 def exposition() -> bytes:
-    """The metrics of all processes, in Prometheus' text form."""
+    """Returns the metrics of all processes, in Prometheus' text form."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -117,7 +117,7 @@ def operation_times() -> dict[str, OperationTime]:
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     requests: dict[str, float] = defaultdict(float)
     phases: dict[str, dict[str, float]] = defaultdict(dict)
-    at_most: dict[str, dict[float, float]] = defaultdict(dict)  # by bound, how many requests took no longer
+    at_most: dict[str, dict[float, float]] = defaultdict(dict)  # how many requests took no longer than each bound
     for family in registry.collect():
         for sample in family.samples:
             if sample.name == "lochan_s3_requests_total":
@@ -133,13 +133,13 @@ def operation_times() -> dict[str, OperationTime]:
 
 
 def _buckets(at_most: Mapping[float, float]) -> list[float]:
-    """Prometheus adds each bucket to those below it."""
+    """Returns how many requests are in each bucket alone. Prometheus adds each bucket to those above it."""
     counts = [at_most.get(bound, 0.0) for bound in (*BOUNDS_S, inf)]
     return [count - below for count, below in zip(counts, [0.0, *counts], strict=False)]
 
 
-def _add(histogram: Any, tally: _Tally) -> None:
-    """What so many calls of `observe` would do; the library has no verb for several at once."""
+def _add_tally(histogram: Any, tally: _Tally) -> None:
+    """Adds a tally as so many calls of `observe` would; the library has no function for several at once."""
     histogram._sum.inc(tally.seconds)
     for bucket, count in zip(histogram._buckets, tally.buckets, strict=True):
         if count:
@@ -148,7 +148,7 @@ def _add(histogram: Any, tally: _Tally) -> None:
 
 @cache
 def _usage_dropped_rows() -> Any:
-    """One for the whole process: the gateway and the API count theirs together."""
+    """Returns one counter for the whole process, because the gateway and the API count together."""
     from prometheus_client import Counter
 
     return Counter("lochan_usage_dropped_rows", "Rows of the log of use that could not be written.")
@@ -178,7 +178,8 @@ class UpkeepMetrics:
 
 
 class QueryMetrics:
-    """Only one process of a server runs queries, so the last word is the right one; also behind one that was killed."""
+    """The metrics of queries. Only one process of a server runs queries, so that the most recent value is right, even
+    after a process was killed."""
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge

@@ -1,10 +1,10 @@
-"""Where a request comes from, if a proxy has passed it on.
+"""The origin of a request, if a proxy has passed it on.
 
     client ──▶ proxy ──▶ server      X-Forwarded-For: what the client claims, …, what the last proxy has seen
 
 Anybody can send the header. So it is believed as far as trusted proxies have written it: from its end, address by
 address, until one is no trusted proxy; that one is the client. What stands before that is a claim. On a connection from
-anybody else the header is not looked at.
+anybody else the header is not read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class TrustedProxies:
         return bool(self._networks)
 
     def origin(self, client: str, forwarded: Callable[[], Iterable[str]]) -> str:
-        """`client` is that of the connection, with its port. An address that a proxy has seen comes without one; empty
-        where a trusted proxy has written something that is no address: then nobody knows."""
+        """Returns the origin of a request. `client` is the client of the connection, with its port. An address that a
+        proxy has seen comes without a port. The origin is empty if a trusted proxy has written something that is no
+        address, because then it is unknown."""
         if not self._networks or not self._trusts(address_of(client)):
             return client
         hops = ",".join(forwarded())[-_LENGTH_MAX:].split(",")[-_HOPS_MAX:]
@@ -59,7 +60,8 @@ def _network(text: str) -> Network:
 
 
 def _address(text: str) -> str:
-    """Without a port, as IPv4 where it is one in IPv6's clothes; empty for what is no address."""
+    """Returns an address without a port, as IPv4 if it is an IPv4 address in the form of IPv6, and empty if it is no
+    address."""
     try:
         found = ip_address(address_of(text).partition("%")[0])
     except ValueError:

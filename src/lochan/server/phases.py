@@ -1,14 +1,14 @@
 """Where the time of S3 requests goes, by operation and phase: sums of seconds, since the server was started or within
 some seconds.
 
-    signature   who asks: the signature; on the general path with its look at the lake
+    signature   authenticating the user; on the general path with its look at the lake
     journal     waiting for looks at journals, and of a write, for its pack and its record
     bodies      reading, receiving and sending bodies
     lists       making pages of lists
     other       all the rest up to the answer
 
-The seconds are those that a client waits, not those of the processor. A request adds plain numbers, three at the most;
-they go to Prometheus' files with the counts of requests. `lochan.api.server_times` has what is read from there.
+The seconds are those that a client waits, not those of the processor. A request adds at most three plain numbers, which
+go to Prometheus' files with the counts of requests. `lochan.api.server_times` reads them from there.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ SPAN_S_MAX: Final = 60.0
 
 
 class PhaseTimes:
-    """The times of one process since they were last read. Used in the event loop."""
+    """The times of one process since they were last read. They are used on the event loop."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, list[float]] = {}
@@ -29,7 +29,7 @@ class PhaseTimes:
     def add(
         self, operation: str, signature: float, journal: float = 0.0, bodies: float = 0.0, lists: float = 0.0
     ) -> None:
-        """For one request, when it is answered."""
+        """Adds the times of one request when it is answered."""
         sums = self._seconds.get(operation)
         if sums is None:
             sums = self._seconds[operation] = [0.0] * len(MEASURED)
@@ -39,5 +39,5 @@ class PhaseTimes:
         sums[3] += lists
 
     def take(self) -> dict[str, list[float]]:
-        taken, self._seconds = self._seconds, {}
-        return taken
+        sums, self._seconds = self._seconds, {}
+        return sums

@@ -1,6 +1,5 @@
 """What refs name, opened for single paths that are looked up thousands of times a second: for the fast path of the
-gateway, and for `stat` over REST. Nothing else of the server reaches so far below `lochan.api`.
-"""
+gateway, and for `stat` over REST. No other module of the server reaches so far below `lochan.api`."""
 
 from lochan.bounded_cache import BoundedCache
 from lochan.formats.commit import Commit
@@ -19,8 +18,9 @@ Named = BranchState | str  # what a ref names: a branch in one state, or a commi
 
 
 class CachedRef:
-    """What a ref names at one moment. A branch is told by its state: a change makes another. The commit must not have
-    expired, which any record may say, so that is asked again in each state of the repository."""
+    """What a ref names at one moment. A branch is recognized by its state, because a change makes another one. The
+    commit must not have expired, which any record may say, so that it is checked again in each state of the
+    repository."""
 
     __slots__ = ("_commit", "_repository", "lookup", "named", "number", "view")
 
@@ -29,13 +29,13 @@ class CachedRef:
     ) -> None:
         self._repository = repository
         self._commit = commit
-        self.number = -1  # of the last record of the repository in which the ref was found to name this
+        self.number = -1  # the number of the last record of the repository in which the ref named this
         self.named = named
         self.lookup = lookup
         self.view = view
 
     def is_of(self, repository: OpenRepository, named: Named) -> bool:
-        """Raises Gone."""
+        """Returns whether this is still what the ref names. Raises Gone."""
         same = self.named is named or (isinstance(named, str) and self.named == named)
         if not same or self._repository is not repository:
             return False
@@ -46,7 +46,7 @@ class CachedRef:
         return True
 
     def find(self, path: str) -> Found | None:
-        """None: there is no object. Raises NotOpen."""
+        """Returns the object at a path, or None if there is none. Raises NotOpen."""
         change = self.lookup.fresh(path)
         if change is None:
             return self.lookup.settled.find(path)
@@ -58,21 +58,22 @@ class RefCache:
         self._refs: BoundedCache[tuple[str, str], CachedRef] = BoundedCache(_REFS_MAX)
 
     def find(self, repository: OpenRepository, ref: str, named: Named) -> CachedRef:
-        """`named` is what the ref names in the state that is known; it is that for as long as the repository's last
-        record has the number of what is found. Raises NotOpen if it has to be opened first: use `open`."""
-        known = self._refs.get((repository.repository.id, ref))
-        if known is None or not known.is_of(repository, named):
+        """Returns what a ref names, if it is open. `named` is what the ref names in the state that the caller knows,
+        and stays that for as long as the repository's last record has the number of what is found. Raises NotOpen if it
+        has to be opened first, by `open`."""
+        cached = self._refs.get((repository.repository.id, ref))
+        if cached is None or not cached.is_of(repository, named):
             raise NotOpen
-        return known
+        return cached
 
     async def open(self, repository: OpenRepository, ref: str, named: Named, path: str) -> None:
-        """What a look at the path needs is open now. Raises what reading raises."""
+        """Opens what a look at the path needs. Raises the errors of reading."""
         at = repository.repository.id, ref
-        known = self._refs.get(at)
-        if known is None or not known.is_of(repository, named):
-            self._refs.put(at, await _open(repository, named, known))
+        cached = self._refs.get(at)
+        if cached is None or not cached.is_of(repository, named):
+            self._refs.put(at, await _open(repository, named, cached))
         else:
-            await known.view.get(path)
+            await cached.view.get(path)
 
 
 async def _open(repository: OpenRepository, named: Named, earlier: CachedRef | None) -> CachedRef:

@@ -1,5 +1,5 @@
-"""`lochan serve`: a process for each listener, started, watched and stopped together. In each of them Granian answers,
-with the gateway or the API in its worker processes."""
+"""`lochan serve`: starts, watches and stops a process for each listener. In each of them Granian answers, with the
+gateway or the API in its worker processes."""
 
 import multiprocessing
 import os
@@ -19,17 +19,18 @@ from lochan.server.metrics import use_folder
 from lochan.server.settings import Listener
 
 STOP_S = 25  # how long a worker may take to finish its requests when it has to stop
-_BUFFER_BYTES = 512 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
-_H2_HEAD_BYTES = 64 << 10  # 16 MB by default
+_BUFFER_BYTES = 512 << 10  # of a body, what is read at once; of a head, the largest: Granian answers 431 to more
+_H2_HEAD_BYTES = 64 << 10  # the default is 16 MB
 _H2_STREAMS = 100
-_FILES_BESIDE = 512  # what a process has open beside its connections
+_FILES_BESIDE = 512  # files that a process has open beside its connections
 _NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
 _POLL_S = 0.2
 
 
 def serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
-    """Until SIGTERM or SIGINT: then every listener finishes what it is answering, and takes no more. `ready` is called
-    when all of them accept connections. Raises Refused for an address that is taken, Transient if a listener dies."""
+    """Serves until SIGTERM or SIGINT; then every listener finishes its answers, and takes no more requests. `ready` is
+    called when all of them accept connections. Raises Refused for an address that is in use, Transient if a listener
+    dies."""
     for each in listeners:
         _check_free(each)
     with TemporaryDirectory(prefix="lochan-metrics-") as folder:
@@ -39,14 +40,14 @@ def serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
 
 
 def _share_memory() -> None:
-    """For the processes that are started. The C library keeps free memory apart for every thread, up to eight times the
-    processors: ten downloads at once left a third more behind in there than was ever in use."""
+    """Sets how the processes that are started keep memory. The C library keeps free memory apart for every thread, up
+    to eight times the processors: ten downloads at once left a third more behind in there than was ever in use."""
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 
 def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
     stop = _Stop()
-    spawn = multiprocessing.get_context("spawn")  # a fork would take along threads that are not there any more
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy threads that no longer run
     processes = [spawn.Process(target=listen, args=(each,), name=each.name) for each in listeners]
     for process in processes:
         process.start()
@@ -61,7 +62,7 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
                 ready()
             sleep(_POLL_S)
     finally:
-        _end(processes)
+        _end_processes(processes)
 
 
 class _Stop:
@@ -74,7 +75,7 @@ class _Stop:
         self.requested = True
 
 
-def _end(processes: Sequence[SpawnProcess]) -> None:
+def _end_processes(processes: Sequence[SpawnProcess]) -> None:
     for process in processes:
         if process.is_alive():
             process.terminate()
@@ -108,15 +109,15 @@ def _accepts(listener: Listener) -> bool:
 
 
 def listen(listener: Listener) -> None:
-    """Runs until it has to stop. The first thing a new process does."""
+    """Runs a listener until it has to stop. It is the first function that a new process calls."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
     from granian.http import HTTP1Settings, HTTP2Settings
     from granian.log import LogLevels
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to the whole group: the supervisor sees to us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the supervisor stops us
     s3 = listener.name != "api"
-    # What the head of a request may take, and how long a connection is kept for the next.
+    # The time for the head of a request, and how long a connection is kept for the next one.
     head_s = min(listener.limits.authentication_s, listener.s3.idle_s)
     server = Granian(
         "lochan",
@@ -139,12 +140,13 @@ def listen(listener: Listener) -> None:
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_S,
     )
-    listener.set_up_logging()  # behind Granian's own, which closes what was there; so in each worker too
-    server.serve(target_loader=partial(_load, listener), wrap_loader=False)
+    listener.set_up_logging()  # after Granian's own, which closes the handlers; so in each worker too
+    server.serve(target_loader=partial(_load_app, listener), wrap_loader=False)
 
 
 def _room_for(connections: int) -> int:
-    """How many connections: as many as these, or as many as the system lets a process have open files."""
+    """Returns how many connections are possible: as many as these, or as many as the system lets a process have open
+    files."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -156,8 +158,9 @@ def _room_for(connections: int) -> int:
     return max(1, min(connections, allowed - min(_FILES_BESIDE, allowed // 2)))
 
 
-def _load(listener: Listener) -> Any:
-    """In the worker process. Nothing that has threads was imported before the process was made."""
+def _load_app(listener: Listener) -> Any:
+    """Returns the application, in the worker process. Nothing that has threads was imported before the process was
+    made."""
     listener.set_up_logging()
     if listener.name == "api":
         from lochan.server.shared_port import shared_port

@@ -9,7 +9,7 @@ from lochan.api.upkeep_tasks import UpkeepOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.lake import Lake
 
-if TYPE_CHECKING:  # which needs what needs this
+if TYPE_CHECKING:  # these modules need this one
     from lochan.server.ldap.settings import DirectorySettings
 
 
@@ -21,70 +21,70 @@ class Tls(NamedTuple):
 class S3Settings(NamedTuple):
     domain: str = "s3.local"  # buckets may stand in front of it in the host name
     region: str = "us-east-1"
-    flat: bool = False  # a bucket is the default branch of a repository
-    idle_s: float = 60.0  # how long a client may stand still in the midst of a request
-    takes_v2: bool = False  # signatures of version 2
+    flat: bool = False  # whether a bucket is the default branch of a repository
+    idle_s: float = 60.0  # how long a client may be silent in the midst of a request
+    takes_v2: bool = False  # whether signatures of version 2 are accepted
 
 
 class ClientLimits(NamedTuple):
-    """What clients may take of one process of the server."""
+    """The limits of clients in one process of the server."""
 
     connections: int = 4_096
-    anonymous: int = 1_024  # of these, on which no request was authenticated yet
+    anonymous: int = 1_024  # the part of these on which no request was authenticated yet
     anonymous_per_address: int = 256
-    requests: int = 1_024  # that are answered at once
-    authentication_s: float = 15.0  # for the head of a request, and for a form up to its signature
+    requests: int = 1_024  # the most that are answered at once
+    authentication_s: float = 15.0  # the time for the head of a request, and for a form up to its signature
     body_bytes_per_s: float = 1_000.0  # the least, on average
 
 
 class QuerySettings(NamedTuple):
-    at_once: int = 4  # each on a thread of its own, with a lake of its own
-    waiting: int = 16  # for one of these to end; more are sent away
-    memory_bytes: int = 1 << 30  # the most that one may use, and what it gets unless it asks for less
-    seconds: float = 3_600.0  # likewise
+    at_once: int = 4  # each runs on a thread of its own, with a lake of its own
+    waiting: int = 16  # how many wait for one of these to end; more are refused
+    memory_bytes: int = 1 << 30  # the most that one may use, and what it gets unless it requests less
+    seconds: float = 3_600.0  # the most time that one may take
     spark: SparkPlace = STANDARD
-    warm: bool = False  # Spark is started with the server, and not by the first query that needs it
-    at_once_per_user: int = 3  # of those that run; others of the same user wait, and let other users' pass
-    waiting_per_user: int = 8  # of those that wait
+    warm: bool = False  # whether Spark is started with the server, and not by the first query that needs it
+    at_once_per_user: int = 3  # how many of one user run; others of this user wait, and let those of other users pass
+    waiting_per_user: int = 8  # how many of one user wait
     spill_bytes: int = 10 << 30  # the most that one may put on the disk
 
 
 class DeliverySettings(NamedTuple):
     """How events are sent to subscriptions."""
 
-    attempts: int = 14  # before they are given up
+    attempts: int = 14  # how many attempts are made before events are given up
     retry_s: float = 1.0  # the first pause; each one after it is twice as long
-    pause_s: float = 3_600.0  # the longest
+    pause_s: float = 3_600.0  # the longest pause
     timeout_s: float = 10.0
-    turn_s: float = 15.0  # how long other servers wait for one that has stopped
+    turn_s: float = 15.0  # how long other servers wait for a server that has stopped
 
 
 class OidcSettings(NamedTuple):
-    """How people sign in at a provider of OpenID Connect."""
+    """How users sign in at a provider of OpenID Connect."""
 
     issuer: str
     client_id: str
-    client_secret: str = ""  # empty: the provider knows this client by its address and PKCE alone
+    client_secret: str = ""  # empty if the provider knows this client by its address and PKCE alone
     scopes: str = "openid profile email"
     name_claim: str = "preferred_username"
     groups_claim: str = "groups"
     groups: ProviderGroups = ProviderGroups()
-    callback_url: str = ""  # empty: as the browser calls this server
-    ca_file: str = ""  # of the provider's certificate; empty: the system's
+    callback_url: str = ""  # empty for the address under which the browser reaches this server
+    ca_file: str = ""  # verifies the provider's certificate; empty for the system's
     title: str = "Sign in with OpenID Connect"
 
     def __repr__(self) -> str:
-        """Without the secret, so that no log or traceback shows it."""
+        """Shows the settings without the secret, so that no log or traceback shows it."""
         return f"OidcSettings(issuer={self.issuer!r}, client_id={self.client_id!r})"
 
     @property
     def source(self) -> str:
-        """As identities name it: a subject means nothing at another issuer."""
+        """The source that identities name, because a subject means nothing at another issuer."""
         return f"oidc {self.issuer}"
 
 
 class Listener(NamedTuple):
-    """One address, with processes of its own. All of it can be pickled: each process is started afresh."""
+    """One address, with processes of its own. All of it can be pickled, because each process is started afresh."""
 
     name: str  # s3, flat or api
     host: str
@@ -92,15 +92,15 @@ class Listener(NamedTuple):
     workers: int
     open_lake: Callable[[], Awaitable[Lake]]
     s3: S3Settings
-    set_up_logging: Callable[[], None]  # in each process, once
+    set_up_logging: Callable[[], None]  # called once in each process
     tls: Tls | None = None
-    access_log: str = "text"  # a line for every request; or json; empty: none
+    access_log: str = "text"  # text or json, with a line for every request; empty for none
     usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
     upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None: nothing
     deliveries: DeliverySettings | None = None  # None: this process sends no events to subscriptions
-    directory: "DirectorySettings | None" = None  # whose names and passwords sign in, at the API
+    directory: "DirectorySettings | None" = None  # the directory whose names and passwords sign in, at the API
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
     proxies: tuple[str, ...] = ()  # addresses and networks whose X-Forwarded-For is believed
-    oidc: OidcSettings | None = None  # None: nobody signs in so
-    setup_hash: bytes = b""  # of the token that makes the first administrator; empty: nobody can be made
+    oidc: OidcSettings | None = None  # None: nobody signs in this way
+    setup_hash: bytes = b""  # the hash of the token that makes the first administrator; empty: nobody can be made

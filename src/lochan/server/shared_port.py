@@ -1,8 +1,8 @@
-"""S3 on the port of the API, for clients that know one address only: requests outside the paths of the API that are
+"""S3 on the port of the API, for clients that can use one address only: requests outside the paths of the API that are
 signed as S3 go to the gateway, all others to the API.
 
-The gateway is opened by the first such request. It speaks Granian's RSGI, and the API ASGI, so one is put into the
-words of the other here.
+The gateway is opened by the first such request. It speaks Granian's RSGI, and the API speaks ASGI, so that one is
+translated to the other here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lochan.server.gateway.wire.form import FORM_TYPE
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.settings import Listener
 
-# What the API and those who watch a server ask for; a repository `api` has its objects of a branch `v1` at the gateway.
+# The paths of the API and of monitoring. A repository `api` has its objects of a branch `v1` at the gateway.
 _OF_THE_API = ("/api/v1/", "/_health/", "/_metrics", "/openapi.json")
 _SIGNED = ("AWS4-HMAC-SHA256 ", "AWS ")
 _ENDS = ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
@@ -46,7 +46,7 @@ class SharedPort:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._api(scope, receive, self._closing(send))
+            await self._api(scope, receive, self._close_before_end(send))
         elif scope["type"] == "http" and is_for_s3(scope, self._domains):
             self._gateway.open_once(asyncio.get_running_loop())
             protocol = _Protocol(receive, send)
@@ -55,8 +55,9 @@ class SharedPort:
         else:
             await self._api(scope, receive, send)
 
-    def _closing(self, send: Send) -> Send:
-        """The loop may end as soon as it is told that all is closed."""
+    def _close_before_end(self, send: Send) -> Send:
+        """Wraps `send` so that the gateway is closed before the end is reported: the loop may end as soon as it hears
+        that all is closed."""
 
         async def send_closed(message: Message) -> None:
             if message["type"] in _ENDS:
@@ -67,8 +68,8 @@ class SharedPort:
 
 
 def is_for_s3(scope: Scope, domains: tuple[str, ...]) -> bool:
-    """Whether somebody has signed the request as S3 has it signed: in a header, in the query or in a form; or it names
-    a bucket in its host."""
+    """Returns whether the request is signed as S3 signs requests: in a header, in the query or in a form; or names a
+    bucket in its host."""
     path: str = scope["path"]
     if path.startswith(_OF_THE_API):
         return False
@@ -83,7 +84,7 @@ def is_for_s3(scope: Scope, domains: tuple[str, ...]) -> bool:
 
 
 class _Names:
-    """Headers as RSGI has them: one that is not ASCII has a name, and no value."""
+    """Headers in the form of RSGI: one that is not ASCII has a name, and no value."""
 
     def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
         self._pairs = pairs
@@ -98,13 +99,14 @@ class _Names:
         return len(self._pairs)
 
 
-def _is_of_the_api(name: bytes, value: bytes) -> bool:
-    """A client of the API that follows a presigned address may send its credentials along."""
+def _is_api_credential(name: bytes, value: bytes) -> bool:
+    """Returns whether a header holds credentials of the API, which a client that follows a presigned address may send
+    too."""
     return name == b"authorization" and not value.decode("latin-1").startswith(_SIGNED)
 
 
 class _Scope:
-    """A request as RSGI has it."""
+    """A request in the form of RSGI."""
 
     def __init__(self, scope: Scope) -> None:
         self.method: str = scope["method"]
@@ -112,12 +114,12 @@ class _Scope:
         self.query_string: str = scope["query_string"].decode("latin-1")
         self.scheme: str = scope["scheme"]
         self.http_version: str = scope["http_version"]
-        self.headers = _Names([each for each in scope["headers"] if not _is_of_the_api(*each)])
+        self.headers = _Names([each for each in scope["headers"] if not _is_api_credential(*each)])
         self.client = client_text(*scope["client"]) if scope.get("client") else ""
 
 
 class _Protocol:
-    """The body of a request and its answer, as RSGI has them."""
+    """The body of a request and its answer, in the form of RSGI."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
@@ -149,7 +151,7 @@ class _Protocol:
         return self._stream
 
     async def finish(self) -> None:
-        """RSGI's answers are given at once; ASGI's are sent here."""
+        """Sends the answer. RSGI's answers are given at once; they are sent as ASGI's here."""
         if self._whole is not None:
             status, headers, body = self._whole
             await self._send(_start(status, headers))

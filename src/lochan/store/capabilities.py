@@ -3,7 +3,8 @@
 A caller asks for a capability once, when it gets its store, and does without it if the answer is None. A wrapper
 changes what a store does, so it hides the capabilities of the store inside, except those that it lists in `passes_on`.
 
-    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, TemporaryFiles, WriterProcess
+    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, FileReuse, StreamIfAbsent, TemporaryFiles,
+                   WriterProcess
     S3, Azure      Tagging
     S3, GCS, Azure BulkDelete, SignedUrls, ServerCopies, TableLists"""
 
@@ -96,6 +97,14 @@ class AbsenceTest(Protocol):
     def absence(self, *paths: str) -> Callable[[], bool]:
         """Returns a function to call often: it returns True if none of them exists, looked up in order. It is much
         cheaper than a `get` of each. False proves nothing."""
+
+
+@runtime_checkable
+class FileReuse(Protocol):
+    async def delete_for_reuse(self, paths: Sequence[str]) -> None:
+        """Deletes files, without an error for missing ones. Other files may be written over them a second later, so
+        who has one open by then may read something else. It is only for files whose readers look elsewhere whether what
+        they read counts."""
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ import errno
 import os
 import stat as modes
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lochan.clock import Clock, SystemClock
@@ -27,10 +28,14 @@ from lochan.store.verified_files import identity_of, stamp_of
 
 if TYPE_CHECKING:
     from lochan.store.scribe import Scribe  # only a server has one
+    from lochan.store.spare_files import SpareFiles  # and only a scribe has these
 
 PUT: Final = 0  # the verbs of a scribe
 PUT_IF_ABSENT: Final = 1
+DELETE_FOR_REUSE: Final = 2
 SCRIBE_BYTES_MAX: Final = 128 << 10  # longer data are not worth the copies, and a socket may not take them
+NAME_END: Final = b"\0"  # no path has one
+_DELETED_AT_ONCE = 256
 _CHUNK = 4 << 20
 _GATHERED_BYTES = 2 << 20  # of a stream, for each call in a thread
 _DAY_S = 86_400.0
@@ -50,6 +55,7 @@ class LocalStore:
         self._folders = Folders(self._root, create=create)
         self._threads = Threads()
         self._scribe: Scribe | None = None
+        self._spares: SpareFiles | None = None
         self._clock = clock or SystemClock()
         self._root_seen = float("-inf")  # when `absence` last checked it
         if create:
@@ -198,6 +204,13 @@ class LocalStore:
     async def delete(self, path: str) -> None:
         await self._threads.run(self._delete, path)
 
+    async def delete_for_reuse(self, paths: Sequence[str]) -> None:
+        """Deletes files, without an error for missing ones. A scribe may write other files over them a second later."""
+        for at in range(0, len(paths), _DELETED_AT_ONCE):
+            part = paths[at : at + _DELETED_AT_ONCE]
+            if not await self._beside(DELETE_FOR_REUSE, part[0], NAME_END.join(path.encode() for path in part)):
+                await self._threads.run(self.delete_for_reuse_now, part)
+
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         self._folders.check_root()
         objects = list_objects(self._root, _text(prefix), _text(after))
@@ -267,6 +280,23 @@ class LocalStore:
             self._append(path, file, data)
             self._replace(path, name, file)
 
+    def delete_for_reuse_now(self, paths: Sequence[str]) -> None:
+        """Deletes like `delete_for_reuse`, in the caller's thread."""
+        for path in paths:
+            if self._spares is None:
+                self._delete(path)
+                continue
+            with translate_errors(self._where(path)), suppress(FileNotFoundError, NotADirectoryError):
+                self._spares.give(self._writable(path))
+
+    def reuse_files(self) -> Callable[[], None]:
+        """From now on, small files are written over those of `delete_for_reuse`. Returns a function that removes what
+        is left of these."""
+        from lochan.store.spare_files import SpareFiles
+
+        self._spares = SpareFiles(self._root, self._clock)
+        return self._spares.drop
+
     def _append(self, path: str, file: TemporaryFile, *pieces: bytes) -> None:
         with translate_errors(self._where(path)):
             for data in pieces:
@@ -315,7 +345,7 @@ class LocalStore:
         fp("local.before_temp")
         with translate_errors(self._where(path)):
             try:
-                return TemporaryFile(self._root)
+                return TemporaryFile(self._root, None if self._spares is None else self._spares.take())
             except FileNotFoundError:
                 self._folders.make(self._root + b"/" + local_files.FOLDER + b"/any")
                 return TemporaryFile(self._root)

@@ -14,10 +14,14 @@ from functools import cache
 from itertools import count
 from threading import Lock
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from lochan.errors import Transient
 from lochan.store.disk import FILE_MODE, translate
 from lochan.store.protocol import Stat
+
+if TYPE_CHECKING:
+    from lochan.store.spare_files import SpareFile
 
 FOLDER = b".tmp"
 # For larger writes the kernel uses pages of 2 MiB, which a virtual machine has often given back to its host: their
@@ -67,9 +71,11 @@ class LocalFile:
 class TemporaryFile:
     """A file that is being written."""
 
-    def __init__(self, root: bytes) -> None:
+    def __init__(self, root: bytes, spare: "SpareFile | None" = None) -> None:
+        """With a `spare` file, writes over what is in it."""
         self._lock = Lock()  # a cancelled stream drops the file while a thread may still be writing to it
-        self._name, self._fd = _open(root + b"/" + FOLDER)
+        self._name, self._fd = _open(root + b"/" + FOLDER) if spare is None else (spare.name, spare.fd)
+        self._size = 0 if spare is None else spare.size
         self._written = self._begun = 0  # bytes written, and bytes that were handed to the disk
 
     def write(self, data: bytes) -> None:
@@ -89,6 +95,8 @@ class TemporaryFile:
         with self._lock:
             if self._fd < 0:
                 raise OSError("the temporary file was dropped")
+            if self._written < self._size:
+                os.ftruncate(self._fd, self._written)
             os.fsync(self._fd)
             fd, self._fd = self._fd, -1
             os.close(fd)

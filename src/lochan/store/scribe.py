@@ -1,4 +1,4 @@
-"""Writes and syncs small files of a local store in a process beside a server.
+"""Writes and syncs small files of a local store in a process beside a server, and deletes some.
 
     event loop ──  path, bytes  ──▶ scribe: a temporary file, its sync, its name, the sync of the folder
                ◀── done, or why not ──
@@ -34,7 +34,7 @@ import msgspec
 
 from lochan import errors
 from lochan.errors import LochanError, Transient, Unknown
-from lochan.store.local import PUT, SCRIBE_BYTES_MAX, LocalStore
+from lochan.store.local import DELETE_FOR_REUSE, NAME_END, PUT, SCRIBE_BYTES_MAX, LocalStore
 
 HEAD: Final = struct.Struct("<QBH")  # the number of a request, its verb, the length of its path
 DONE: Final = struct.Struct("<Q")  # behind it, where it failed, a Failure
@@ -263,10 +263,12 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     connection = socket.socket(fileno=int(sys.argv[1]))
     store = LocalStore(sys.argv[2])
+    drop_spares = store.reuse_files()
     others = [threading.Thread(target=work, args=(connection, store)) for _ in range(_THREADS - 1)]
     for other in others:
         other.start()
     work(connection, store)
+    drop_spares()
     os._exit(0)  # the other end is gone, and does not wait for what is being written
 
 
@@ -292,7 +294,10 @@ def work(connection: socket.socket, store: LocalStore) -> None:
 
 def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> ScribeFailure | None:
     try:
-        (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
+        if verb == DELETE_FOR_REUSE:
+            store.delete_for_reuse_now([name.decode() for name in data.split(NAME_END)])
+        else:
+            (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
     except LochanError as error:
         return ScribeFailure(type(error).__name__, error.message, error.hint, store.broken)
     return None

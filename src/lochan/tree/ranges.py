@@ -114,14 +114,19 @@ class Ranges:
         """Writes the range that `name` returns. Encoding takes longer than naming, and need not wait for the name."""
         if entries.nbytes <= _SMALL_BYTES_MAX:
             ref = await named
-            if ref.id in known:
-                return
-            data = ranges.encode(entries, ref.id)
-        else:
-            begun, ref = await both(self._threads.run(ranges.begin, entries), named)
-            if ref.id in known:  # rare: it was encoded in vain, but in parallel with the naming
-                return
-            data = await self._threads.run(ranges.finish, begun, ref.id)
+            if ref.id not in known:
+                await self.write_named(entries, ref)
+            return
+        begun, ref = await both(self._threads.run(ranges.begin, entries), named)
+        if ref.id in known:  # rare: it was encoded in vain, but in parallel with the naming
+            return
+        await self._put(entries, ref, await self._threads.run(ranges.finish, begun, ref.id))
+
+    async def write_named(self, entries: pa.Table, ref: RangeRef) -> None:
+        """Writes a small range."""
+        await self._put(entries, ref, ranges.encode(entries, ref.id))
+
+    async def _put(self, entries: pa.Table, ref: RangeRef, data: bytes) -> None:
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
         if ref.keys is not None and entries.nbytes <= _SMALL_BYTES_MAX:

@@ -32,12 +32,14 @@ from lochan.versioning.state.refs import Refs
 
 
 @once(same)
-async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
+async def create_branch(
+    repository: OpenRepository, name: str, source: str, *, hidden: bool = False, actor: Actor
+) -> str:
     """Creates a branch from any ref. Changes that are staged on a source branch stay there. Returns the commit."""
     check_ref_name(name)
     at = await _resolve(repository, source)
     judged = await _judge(repository, actor, RefChange(CREATE_BRANCH, name, at))
-    made = await _commit_of(repository, actor, lambda refs: [BranchCreated(name, at)])
+    made = await _commit_of(repository, actor, lambda refs: [BranchCreated(name, at, hidden)])
     await judged.landed()
     return made
 

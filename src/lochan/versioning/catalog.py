@@ -42,12 +42,14 @@ async def create_repository(
     dotted: bool = False,
     storage: StorageName | None = None,
     id: str = "",
+    bare: bool = False,
     actor: Actor,
     key: str = "",
 ) -> Repository:
     """Creates a repository. First its own journal is opened under a new id, then the lake's journal gives it the name.
     If the process is killed in between, the name is still free, and the nameless journal is collected later. `id` is
-    that of a repository whose `storage` is claimed already. Raises AlreadyExists, Invalid."""
+    that of a repository whose `storage` is claimed already. A `bare` repository has no branch and no commit. Raises
+    AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata, dotted=dotted)
     if kind == POOL:
         pool = pool or PoolSettings()
@@ -55,11 +57,12 @@ async def create_repository(
     created = RepositoryCreated(id or ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool, *at)
     request: tuple[object, ...] = ("create", name, kind, default_branch, dict(metadata))
     request += (() if pool is None else (pool,)) + (() if storage is None else (tuple(storage),))
+    request += ("bare",) if bare else ()
     fingerprint = request_fingerprint(*request)
     actor, key, fingerprint = own_key(actor, key, fingerprint)
 
     async def open_own() -> None:
-        await _open_own(open_journal, clock, created, actor)
+        await _open_own(open_journal, clock, created, actor, bare)
 
     def decide(state: State) -> list[RepositoryCreated]:
         if not opened and state.of(Repositories).find(name) is None:
@@ -115,8 +118,10 @@ async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) 
     fp("repository.named")
 
 
-async def _open_own(open_journal: OpenJournal, clock: Clock, created: RepositoryCreated, actor: Actor) -> None:
-    first = RepositoryOpened(created.kind, created.default_branch, _first_commit(clock))
+async def _open_own(
+    open_journal: OpenJournal, clock: Clock, created: RepositoryCreated, actor: Actor, bare: bool = False
+) -> None:
+    first = RepositoryOpened(created.kind, created.default_branch, _first_commit(clock), bare)
     own = await open_journal(created.id)
     await own.submit(AppendRequest(actor, lambda state: [first]))
     await own.close()

@@ -15,7 +15,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from lochan.clock import Clock
-from lochan.errors import AlreadyExists, Corrupt, LochanError, NotFound, Refused
+from lochan.errors import AlreadyExists, Corrupt, LochanError, NotFound, ReadOnly, Refused
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryDeleted, RepositoryRestored
@@ -55,15 +55,18 @@ def deletion_stamp(id: str, closed: int) -> str:
     return f"{id}/plans/deleted-{closed:020d}"
 
 
-async def delete_repository(journals: LakeJournals, *, name: str, actor: Actor, key: str = "") -> None:
-    """Deletes a repository. The name is free at once, and until the repository expires it can be restored. Raises
-    NotFound."""
-    actor, key, fingerprint = own_key(actor, key, request_fingerprint("delete", name))
+async def delete_repository(
+    journals: LakeJournals, *, name: str, force: bool = False, actor: Actor, key: str = ""
+) -> None:
+    """Deletes a repository. The name is free at once, and until the repository expires it can be restored. With
+    `force`, a read-only repository is deleted too. Raises NotFound, ReadOnly."""
+    request = ("delete", name, force) if force else ("delete", name)
+    actor, key, fingerprint = own_key(actor, key, request_fingerprint(*request))
     state = await journals.lake.fresh()
     if _was_carried_out(state, actor, key, fingerprint, journals.clock.wall()):
         return
     id = state.of(Repositories).get(name).id
-    closing = await _close_readable(journals, id, actor)
+    closing = await _close_readable(journals, id, actor, force)
     fp("repository.closed")
     await put_stamp(journals.store, id, closing.number)
     event = RepositoryDeleted(id, closing.number, closing.undo_days)
@@ -112,13 +115,16 @@ async def settle_closed(journals: LakeJournals, id: str, closing: Closing) -> No
     await reopen(journals, id, closing.number, SELF)
 
 
-async def close(journals: LakeJournals, id: str, actor: Actor) -> Closing:
-    """Closes a repository's own journal, unless it is closed already."""
+async def close(journals: LakeJournals, id: str, actor: Actor, force: bool = True) -> Closing:
+    """Closes a repository's own journal, unless it is closed already. Without `force`, raises ReadOnly for a repository
+    that is read-only at that moment."""
 
     def decide(state: State) -> list[Event]:
-        closed = state.of(Refs).guard.closed
-        if closed:
-            raise _Done(closed)
+        guard = state.of(Refs).guard
+        if guard.closed:
+            raise _Done(guard.closed)
+        if guard.read_only and not force:
+            raise ReadOnly("this repository is read-only", hint="let it be changed again first, or force its deletion")
         return [RepositoryClosed()]
 
     own = await journals.open(id)
@@ -165,10 +171,10 @@ async def put_stamp(store: Store, id: str, closed: int) -> None:
         return
 
 
-async def _close_readable(journals: LakeJournals, id: str, actor: Actor) -> Closing:
+async def _close_readable(journals: LakeJournals, id: str, actor: Actor, force: bool) -> Closing:
     """Closes the journal if it can be read. A damaged journal accepts no further events either."""
     try:
-        return await close(journals, id, actor)
+        return await close(journals, id, actor, force)
     except Corrupt:
         return Closing(0, _UNDO_DAYS)
 

@@ -31,6 +31,7 @@ from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.repositories import POOL, Repository
+from lochan.versioning.revisions.log_positions import LogPositions
 from lochan.versioning.revisions.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import WorkspaceState
@@ -88,6 +89,7 @@ class OpenRepository:
             last_plan=lambda: self.folded().collection.plan,
         )
         self.token_key = TokenKey(store, clock, ids)
+        self.log_positions = LogPositions()
         self.outside = outside
         self.places = BlockPlaces(store, id, journal, lambda: self.folded().collection.alias_names)
         self.reader = BodyReader(store, outside, verified=verified, places=self.places)
@@ -103,6 +105,19 @@ class OpenRepository:
         from lochan.versioning.bodies.pack import Packing
 
         return Packing(self.bodies, self.journal)
+
+    @cached_property
+    def small_objects(self) -> Bodies:
+        """Writes the small data objects of a pool, one file each. They share a folder for a while (see `address.py`).
+        A job that holds its files by their number needs a writer of its own."""
+        return Bodies(
+            self.store,
+            prefix=self.repository.id,
+            clock=self.clock,
+            ids=self.ids,
+            writer=self.ids.ksuid(self.clock.wall()),
+            last_plan=lambda: self.folded().collection.plan,
+        )
 
     async def refs(self) -> tuple[Refs, int]:
         """Returns the current refs, and the number of the state: the mint of everything that is made from it. The refs

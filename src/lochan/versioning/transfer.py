@@ -128,6 +128,18 @@ async def _write_bodies(
     refs, mint = await target.refs()
     if not await workspace_id(target, branch):
         refs.branch(branch)  # fails before the bytes are sent if there is no such branch
+    return await copy_bodies(source, target, mint, pairs, options, advance)
+
+
+async def copy_bodies(
+    source: OpenRepository,
+    target: OpenRepository,
+    mint: int,
+    pairs: Sequence[tuple[Entry, str]],
+    options: CopyChanges = SAME,
+    advance: Advance = silent,
+) -> list[Entry]:
+    """Returns the objects with blocks of the target, in no particular order. Nothing names them yet."""
     batch = Batch(target.bodies, mint)
     waiting = iter(pairs)
 

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import lakefs
+import lakefs_sdk
 import pandas as pd
 import polars as pl
 from lakefs.client import Client
 from lakefs.exceptions import ConflictException, NotFoundException, ObjectExistsException
+from lakefs_sdk.models import RefsRestore, RepositoryCreation
 from lakefs_spec import LakeFSFileSystem
 
 
@@ -22,6 +24,8 @@ def main(url: str, key: str, secret: str, folder: Path) -> None:
     branches(repository)
     conflicts(repository)
     pages(repository)
+    bare(repository, client)
+    read_only(client)
     file_system(LakeFSFileSystem(host=url, username=key, password=secret), repository, folder)
     frames({"host": url, "username": key, "password": secret})
     print("done")
@@ -69,12 +73,50 @@ def branches(repository: lakefs.Repository) -> None:
     assert tag.get_commit().id == merged
     with main.transact("in one commit") as transaction:
         transaction.object("n.txt").upload(data="n")
+        assert [each.id for each in repository.branches()] == ["dev", "main"], "its branch is hidden"
+        listed = repository._client.sdk_client.branches_api.list_branches(repository.id, show_hidden=True)
+        assert len(listed.results) == 3
     assert main.object("n.txt").exists()
     main.revert("main", parent_number=1)
     assert not main.object("n.txt").exists()
     dev.delete()
     assert [each.id for each in repository.branches()] == ["main"]
     assert [each.id for each in repository.tags()] == ["v1"]
+
+
+def bare(repository: lakefs.Repository, client: Client) -> None:
+    """The refs of one repository in another one that has nothing."""
+    api = client.sdk_client.repositories_api
+    api.create_repository(RepositoryCreation(name="copied", storage_namespace="s3://anything/"), bare=True)
+    copied = lakefs.Repository("copied", client=client)
+    assert (list(copied.branches()), list(copied.tags())) == ([], [])
+    try:
+        copied.branch("main").get_commit()
+    except NotFoundException:
+        pass
+    else:
+        raise AssertionError("a bare repository has a commit")
+    refs = client.sdk_client.internal_api
+    refs.restore_refs("copied", RefsRestore(**refs.dump_refs(repository.id).to_dict()))
+    assert [each.id for each in copied.branches()] == [each.id for each in repository.branches()]
+    found = client.sdk_client.refs_api.log_commits("copied", "main").results
+    assert found == client.sdk_client.refs_api.log_commits(repository.id, "main").results
+    assert found[0].generation > found[-1].generation == 0
+    assert copied.branch("main").object("a/b.txt").reader(mode="r").read() == "bye"
+
+
+def read_only(client: Client) -> None:
+    api = client.sdk_client.repositories_api
+    api.create_repository(RepositoryCreation(name="frozen", storage_namespace="s3://anything/", read_only=True))
+    try:
+        api.delete_repository("frozen")
+    except lakefs_sdk.ApiException as error:
+        assert error.status == 403, error
+    else:
+        raise AssertionError("a read-only repository was deleted")
+    assert api.get_repository("frozen").read_only
+    api.delete_repository("frozen", force=True)
+    assert "frozen" not in [each.id for each in lakefs.repositories(client=client)]
 
 
 def conflicts(repository: lakefs.Repository) -> None:
@@ -106,6 +148,14 @@ def pages(repository: lakefs.Repository) -> None:
     assert len(list(many.objects(prefix="p/"))) == 25
     many.commit("many")
     assert len(list(many.log(max_amount=2))) == 2
+    whole, found, after = [each.id for each in many.log()], [], ""
+    while True:
+        page = repository._client.sdk_client.refs_api.log_commits(repository.id, "many", after=after, amount=2)
+        found += [each.id for each in page.results]
+        after = page.pagination.next_offset
+        if not page.pagination.has_more:
+            break
+    assert found == whole and len(whole) > 5
 
 
 def file_system(fs: LakeFSFileSystem, repository: lakefs.Repository, folder: Path) -> None:

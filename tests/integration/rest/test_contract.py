@@ -14,7 +14,6 @@ from tests.servers.lochan import LochanServer
 
 # What a client may read, and this server has not; each may be missing by the client's own models.
 NOT_TOLD = {
-    "generation": "of a commit: a number for those who keep such an index themselves",
     "storage_config_list": "of several stores: storage profiles are the administrators' affair",
     "ui_config": "the page has no such settings",
     "login_config": "`/auth/capabilities` says how one signs in",

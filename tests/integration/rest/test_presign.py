@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+import lochan
 from tests.integration.api.client import Answer, Client
 from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.minio import MinioServer
@@ -30,6 +31,27 @@ def fetch(method: str, url: str, body: bytes | None = None, **headers: str) -> A
         return Answer(answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read())
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("name", ["main", "", "main~1"])
+def test_a_lake_behind_a_server_gives_urls_on_any_store(server: LochanServer, name: str) -> None:
+    with lochan.connect(f"http://{server.api}", access_key=server.access_key, secret_key=server.secret_key) as lake:
+        main = lake.repository("signed").branch("main")
+        for number in range(2):
+            main.put("by python/ü.txt", b"bytes")
+            main.commit(f"{name} {number}", lochan.CommitOptions(), allow_empty=True)
+        ref = lake.repository("signed").ref(name)
+        given = ref.presign("by python/ü.txt", expires_s=60)
+        assert given is not None and given.expires is not None
+        assert fetch("GET", given.url).body == b"bytes"
+        assert (
+            fetch("GET", given.url.replace("expires", "Expires").replace("X-Amz-Expires=60", "X-Amz-Expires=61")).status
+            == 403
+        )
+        with pytest.raises(lochan.errors.NotFound):
+            ref.presign("none")
+        with pytest.raises(lochan.errors.Invalid):
+            ref.presign("by python/ü.txt", expires_s=0)
 
 
 def found(answer: Answer) -> Any:

@@ -91,6 +91,58 @@ def test_a_dump_of_another_repository(server: LochanServer, admin: Client, shop:
     assert (answer.status, f"not of repository '{shop}-2'" in answer.message) == (409, True)
 
 
+def make_bare(client: Client, name: str) -> None:
+    made = client.ask(
+        "POST", f"{BASE}?bare=true", json.dumps({"name": name}).encode(), **{"content-type": "application/json"}
+    )
+    assert made.status == 201, made.body
+
+
+def test_a_dump_of_another_repository_into_a_bare_one(admin: Client, shop: str) -> None:
+    for number, restore in enumerate(("task", "request")):
+        bare = f"{shop}-bare-{number}"
+        make_bare(admin, bare)
+        assert refs(admin, bare) == {}
+        dumped = dump(admin, shop)
+        if restore == "task":
+            assert task(admin, bare, "restore", dumped).get("error") is None
+        else:
+            assert send(admin, "PUT", f"{bare}/refs/restore", dumped).status == 200
+        assert refs(admin, bare) == refs(admin, shop)
+        assert admin.ask("GET", f"{BASE}/{bare}/refs/dev/objects?path=a.txt").body == b"a"
+        assert send(admin, "PUT", f"{bare}/refs/restore", dumped).status == 409, "it is not bare any more"
+
+
+def test_only_who_may_read_all_of_it_copies_a_repository(server: LochanServer, admin: Client, shop: str) -> None:
+    bare, who = f"{shop}-of-other", f"copier-{shop}"
+    make_bare(admin, bare)
+    allowed = [{"effect": "allow", "actions": ["fs:*"], "resources": [f"repository/{bare}*"]}]
+    text = json.dumps({"statements": allowed}).encode()
+    server.lochan("auth", "users", "create", who)
+    server.lochan("auth", "policies", "put", who, "-", stdin=text)
+    server.lochan("auth", "attach", who, who)
+    made = json.loads(server.lochan("auth", "keys", "create", who, "-f", "json"))
+    other = Client(server.api, made["access_key_id"], made["secret_access_key"])
+    answer = send(other, "PUT", f"{bare}/refs/restore", dump(admin, shop))
+    assert answer.status in (401, 409), answer.body
+    heads = {each.removeprefix("branches/"): id for each, id in refs(admin, shop).items() if each.startswith("b")}
+    direct = other.ask(
+        "POST",
+        f"/api/v1/repos/{bare}/history",
+        json.dumps({"source": shop, "branches": heads}).encode(),
+        **{"content-type": "application/json"},
+    )
+    assert direct.status == 401, direct.body
+    assert refs(admin, bare) == {}
+
+
+def test_parts_of_different_dumps(admin: Client, shop: str) -> None:
+    bare = f"{shop}-mixed"
+    make_bare(admin, bare)
+    mixed = {**dump(admin, shop), "tags_meta_range_id": dump(admin, bare)["tags_meta_range_id"]}
+    assert send(admin, "PUT", f"{bare}/refs/restore", mixed).status == 400
+
+
 @pytest.mark.parametrize("field", ["commits", "branches", "tags"])
 def test_a_dump_that_was_changed(admin: Client, shop: str, field: str) -> None:
     dumped, name = dump(admin, shop), f"{field}_meta_range_id"

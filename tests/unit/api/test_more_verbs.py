@@ -303,3 +303,61 @@ def test_access(lake: lochan.Lake) -> None:
     assert not access.can("ada", "fs:ReadObject", "repository/shop/branch/main/object/a").allowed
     access.delete_user("ada")
     assert {each.name for each in access.users()} - others == {"bob"}
+
+
+def test_hidden_branches_are_in_no_list(shop: lochan.Repository, lake: lochan.Lake) -> None:
+    hidden = shop.create_branch("tx-1", hidden=True)
+    shop.create_branch("dev", hidden)
+    assert [each.name for each in shop.branches()] == ["dev", "main"]
+    assert [(each.name, each.hidden) for each in shop.branches(show_hidden=True)] == [
+        *(("dev", False), ("main", False), ("tx-1", True))
+    ]
+    assert [each.name for each in shop.branches("t")] == []
+    assert [each.name for each in shop.branches("t", show_hidden=True)] == ["tx-1"]
+    assert [each.name for each in shop.compare_branches()] == ["dev", "main"]
+    assert hidden.read("a") == b"1", "it is a branch like any other"
+    hidden.put("b", b"2")
+    hidden.commit("on it")
+    assert hidden.rename("tx-2").show().hidden
+    shop.delete_branch("tx-2")
+    assert shop.restore_branch("tx-2").show().hidden
+
+
+def test_a_read_only_repository_is_deleted_by_force_alone(shop: lochan.Repository, lake: lochan.Lake) -> None:
+    shop.set_read_only()
+    with pytest.raises(ReadOnly):
+        shop.delete()
+    assert shop.branch().read("a") == b"1"
+    shop.delete(force=True)
+    with pytest.raises(NotFound):
+        shop.show()
+    lake.restore_repository("shop")
+    assert lake.repository("shop").is_read_only()
+    lake.repository("shop").set_read_only(False)
+
+
+def test_one_tag_and_lists_that_begin_behind_a_name(shop: lochan.Repository, lake: lochan.Lake) -> None:
+    for name in ("v1", "v10", "v2"):
+        shop.create_tag(name)
+    assert (shop.show_tag("v10").name, shop.show_tag("v10").commit) == ("v10", shop.ref("v10").resolve().id)
+    with pytest.raises(NotFound, match="no tag 'v3'"):
+        shop.show_tag("v3")
+    with pytest.raises(NotFound, match="no tag 'main'"):
+        shop.show_tag("main")
+    for name in ("shop-2", "shop-3", "store"):
+        lake.create_repository(name)
+    assert [each.name for each in lake.repositories("shop")] == ["shop", "shop-2", "shop-3"]
+    assert [each.name for each in lake.repositories("shop", "shop-2")] == ["shop-3"]
+
+
+def test_a_log_goes_on_after_a_commit(shop: lochan.Repository) -> None:
+    main = shop.branch("main")
+    for number in range(5):
+        main.put("a", b"%d" % number)
+        main.commit(str(number))
+    whole = list(main.log())
+    assert list(main.log(after=whole[2].id)) == whole[3:]
+    assert list(main.log(after=whole[-1].id)) == []
+    assert [each.generation for each in whole] == [*range(len(whole) - 1, -1, -1)]
+    with pytest.raises(Invalid, match="no commit in the history of main"):
+        list(main.log(after="f" * 64))

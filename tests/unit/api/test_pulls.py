@@ -111,6 +111,7 @@ def test_conflicts_are_resolved_one_by_one(demo: lochan.Repository, lake: lochan
     head = pull.merge().id
     assert [demo.ref(head).read(path) for path in ("a", "ab", "b")] == [b"ours", b"base", b"both"]
     assert [each.path for each in pull.diff()] == ["ab", "b"]
+    assert [each.path for each in pull.diff(after="ab")] == ["b"]
 
 
 def test_ways_to_merge(demo: lochan.Repository) -> None:

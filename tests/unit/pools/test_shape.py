@@ -1,12 +1,24 @@
 """Shapes: the same row, the same shape; a change of order, kind or presence, another."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.pools.shape import Array, Object, decode, encode, kind_of, number_shapes, shape_id, type_of, unify
+from lochan.pools.shape import (
+    Array,
+    Object,
+    decode,
+    encode,
+    flat_shape,
+    kind_of,
+    number_shapes,
+    shape_id,
+    type_of,
+    unify,
+)
 from tests.unit.pools.rows import ROWS
 
 
@@ -34,6 +46,29 @@ from tests.unit.pools.rows import ROWS
 )
 def test_types(value: Any, expected: object) -> None:
     assert type_of(value) == expected
+
+
+@given(ROWS)
+def test_a_flat_row_has_the_same_shape_sooner(row: dict[str, Any]) -> None:
+    assert flat_shape(row) in (None, type_of(row))
+
+
+@pytest.mark.parametrize(
+    ("row", "is_flat"),
+    [
+        pytest.param({"a": 1, "b": "x", "c": None, "d": 0.5, "e": True}, True, id="scalars"),
+        pytest.param({"a": (1 << 63) - 1, "b": -(1 << 63)}, True, id="ints of 64 bits"),
+        pytest.param({"a": 1, "b": 1 << 63}, False, id="a longer int"),
+        pytest.param({"a": {"b": 1}}, False, id="an object inside"),
+        pytest.param({"a": Decimal("0.1")}, False, id="a number that no double represents"),
+        pytest.param({f"a{n}": 1 for n in range(65)}, False, id="many fields"),
+        pytest.param({}, True, id="no fields"),
+    ],
+)
+def test_which_rows_are_flat(row: dict[str, Any], is_flat: bool) -> None:
+    for _ in range(2):  # the second time by what is kept
+        assert flat_shape(row) == (type_of(row) if is_flat else None)
+    assert flat_shape(row) is flat_shape(dict(row)), "one object for all rows of a shape"
 
 
 def test_what_lies_too_deep_is_text() -> None:

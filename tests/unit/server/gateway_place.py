@@ -162,9 +162,10 @@ class Place:
         )
 
     def _read(self, operation: str, method: str, path: str, *more: Any) -> None:
-        bucket, ref, inside, sent, _, source, user, _, *received = more
+        bucket, ref, inside, sent, _, source, user, _, received, access_key = more
+        assert access_key, "the audit names the key"
         self.short += 1
-        used = bucket, ref, inside, sum(received, sent)
+        used = bucket, ref, inside, sent + received
         self.noted.append(Noted(operation, 200, sent, user, method, path, source, used))
 
 

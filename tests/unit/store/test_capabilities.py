@@ -21,6 +21,7 @@ OF_A_DISK = [
     capabilities.SmallReads,
     capabilities.Stamps,
     capabilities.AbsenceTest,
+    capabilities.FileReuse,
     capabilities.StreamIfAbsent,
     capabilities.WriterProcess,
 ]

@@ -6,7 +6,7 @@ from lochan.errors import Invalid
 from lochan.tree.diff import DiffCounts
 from lochan.versioning.revisions import diff
 from lochan.versioning.revisions.diff import RollUp
-from lochan.versioning.revisions.log import LogRequest
+from lochan.versioning.revisions.log import LogRequest, walk
 from lochan.versioning.revisions.log import history as log_of
 from tests.run import run
 from tests.unit.versioning.history import History, history
@@ -115,7 +115,7 @@ def test_a_log_by_what_was_touched() -> None:
         assert set(both[1:]) == {"on dev", "on main", "first"}
         by_first = await messages(LogRequest(paths=("a",), first_parent=True))
         assert by_first == ["Merge 'dev' into 'main'", "first"], "along this line, the merge brought it"
-        lines = await messages(LogRequest(by_line=True))
+        lines = [commit.message async for _, commit, _ in walk(repo.repository, "main")]
         assert lines[1:] == ["on dev", "elsewhere", "on main", "first", "Repository created"]
 
     run(play())

@@ -126,7 +126,7 @@ def test_a_restart_goes_on_behind_the_last_batch(tmp_path: Path, monkeypatch: py
     async def nothing(at: Any, number: int, offset: str, stop: threading.Event) -> int:
         return number
 
-    monkeypatch.setattr(module, "_full", nothing)
+    monkeypatch.setattr(module, "_compare_all", nothing)
 
     async def play() -> None:
         buckets = Buckets()

@@ -1,9 +1,11 @@
 import { json, lines, route, send, some } from "./request";
+import type { NameSearch } from "./repositories";
 import type { KeyInfo, NewKey, PolicyInfo, UserInfo } from "./types";
 
 const MANY = 1_000;
 
-export const listUsers = () => some(lines<UserInfo>("/access/users"), MANY);
+export const listUsers = (limit = MANY, search: NameSearch = {}) =>
+  some(lines<UserInfo>("/access/users", { query: { ...search } }), limit);
 export const createUser = (name: string) => json<UserInfo>("POST", "/access/users", { json: { name } });
 export const deleteUser = (name: string) => send("DELETE", route`/access/users/${name}`);
 export const listKeys = (user: string) => some(lines<KeyInfo>(route`/access/users/${user}/keys`), MANY);
@@ -21,7 +23,8 @@ export interface GroupInfo {
   policies: string[];
 }
 
-export const listGroups = () => some(lines<GroupInfo>("/access/groups"), MANY);
+export const listGroups = (limit = MANY, search: NameSearch = {}) =>
+  some(lines<GroupInfo>("/access/groups", { query: { ...search } }), limit);
 export const createGroup = (name: string) => send("POST", "/access/groups", { json: { name } });
 export const deleteGroup = (name: string) => send("DELETE", route`/access/groups/${name}`);
 export const addMember = (group: string, user: string) => send("PUT", route`/access/groups/${group}/members/${user}`);

@@ -17,9 +17,17 @@ export const log = (repository: string, ref: string, limit: number, filter: LogF
     }),
     limit,
   );
-export const diff = (repository: string, left: string, right: string, prefix: string, threeDot: boolean, limit: number) =>
+export interface DiffRange {
+  prefix?: string;
+  after?: string; // only behind this path
+  threeDot?: boolean; // only what the right has changed since the two parted
+}
+
+export const diff = (repository: string, left: string, right: string, limit: number, range: DiffRange = {}) =>
   some(
-    lines<Change>(route`/repos/${repository}/refs/${left}/diff/${right}`, { query: { prefix, three_dot: threeDot } }),
+    lines<Change>(route`/repos/${repository}/refs/${left}/diff/${right}`, {
+      query: { prefix: range.prefix, after: range.after, three_dot: range.threeDot ?? false },
+    }),
     limit,
   );
 export const diffCount = (repository: string, left: string, right: string, prefix: string, threeDot: boolean) =>

@@ -1,3 +1,4 @@
+import type { NameSearch } from "./repositories";
 import { json, lines, route, some } from "./request";
 
 export interface Overview {
@@ -25,5 +26,5 @@ export interface BranchComparison {
 
 export const overview = (repository: string, days = 30) =>
   json<Overview>("GET", route`/repos/${repository}/overview`, { query: { days } });
-export const compareBranches = (repository: string, limit: number) =>
-  some(lines<BranchComparison>(route`/repos/${repository}/comparison`), limit);
+export const compareBranches = (repository: string, limit: number, search: NameSearch = {}) =>
+  some(lines<BranchComparison>(route`/repos/${repository}/comparison`, { query: { ...search } }), limit);

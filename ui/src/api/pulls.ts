@@ -52,8 +52,8 @@ export const updatePull = (repository: string, id: string, changes: { title?: st
 export const showPull = (repository: string, id: string) => json<PullInfo>("GET", route`/repos/${repository}/pulls/${id}`);
 export const pullComments = (repository: string, id: string) =>
   some(lines<PullComment>(route`/repos/${repository}/pulls/${id}/comments`), 1_000);
-export const pullChanges = (repository: string, id: string, limit: number) =>
-  some(lines<Change>(route`/repos/${repository}/pulls/${id}/diff`), limit);
+export const pullChanges = (repository: string, id: string, after: string, limit: number) =>
+  some(lines<Change>(route`/repos/${repository}/pulls/${id}/diff`, { query: { after } }), limit);
 export const pullConflicts = (repository: string, id: string, limit: number) =>
   some(lines<PathConflict>(route`/repos/${repository}/pulls/${id}/conflicts`), limit);
 export const commentPull = (repository: string, id: string, text: string, path: string, thread: string) =>

@@ -3,7 +3,23 @@ import type { BranchInfo, Commit, RepositoryInfo, TagInfo } from "./types";
 
 const MANY = 1_000;
 
-export const listRepositories = (limit = MANY) => some(lines<RepositoryInfo>("/repos"), limit);
+/** Which names of a list are wanted; the server looks through all of them. */
+export interface NameSearch {
+  contains?: string; // anywhere in the name, in any case
+  after?: string; // the list goes on behind this name
+}
+
+export type RepositoryKind = RepositoryInfo["kind"];
+
+/** By name. Of one kind only: pools have a list of their own; repositories of files are picked out as they come. */
+export function listRepositories(limit = MANY, search: NameSearch = {}, kind: RepositoryKind | "" = "") {
+  const found = lines<RepositoryInfo>(kind === "pool" ? "/pool" : "/repos", { query: { ...search } });
+  return some(kind === "files" ? ofFiles(found) : found, limit);
+}
+
+async function* ofFiles(found: AsyncGenerator<RepositoryInfo>): AsyncGenerator<RepositoryInfo> {
+  for await (const each of found) if (each.kind === "files") yield each;
+}
 
 const asked = new Map<string, Promise<RepositoryInfo>>();
 
@@ -30,15 +46,19 @@ export const deletedRepositories = (limit: number) => some(lines<DeletedInfo>("/
 export const restoreRepository = (id: string) => send("POST", route`/deleted/${id}/restore`, { json: {} });
 export const deleteRepository = (name: string) => send("DELETE", route`/repos/${name}`);
 
-export const listBranches = (repository: string, prefix = "", limit = MANY) =>
-  some(lines<BranchInfo>(route`/repos/${repository}/branches`, { query: { prefix } }), limit);
+export const listBranches = (repository: string, limit = MANY, search: NameSearch = {}) =>
+  some(lines<BranchInfo>(route`/repos/${repository}/branches`, { query: { ...search } }), limit);
 export const createBranch = (repository: string, name: string, source: string) =>
   send("POST", route`/repos/${repository}/branches`, { json: { name, source } });
 export const deleteBranch = (repository: string, name: string) =>
   send("DELETE", route`/repos/${repository}/branches/${name}`);
 
-export const listTags = (repository: string, limit = MANY) =>
-  some(lines<TagInfo>(route`/repos/${repository}/tags`), limit);
+/** The last one of that name that was deleted. */
+export const restoreBranch = (repository: string, name: string) =>
+  send("POST", route`/repos/${repository}/branches/${name}/restore`, { json: {} });
+
+export const listTags = (repository: string, limit = MANY, search: NameSearch = {}) =>
+  some(lines<TagInfo>(route`/repos/${repository}/tags`, { query: { ...search } }), limit);
 export const createTag = (repository: string, name: string, target: string) =>
   send("POST", route`/repos/${repository}/tags`, { json: { name, target } });
 export const deleteTag = (repository: string, name: string) => send("DELETE", route`/repos/${repository}/tags/${name}`);

@@ -9,7 +9,10 @@ export interface KeepRule {
 
 export interface DropRule {
   pattern: string;
+  name?: string; // empty: the rule as it is written
   prefix: string;
+  low: string; // of a pool's key; both ends are inside
+  high: string;
   unwritten_days: number;
   unread_days: number;
   older_days: number;

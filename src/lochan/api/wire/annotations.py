@@ -1,5 +1,5 @@
 """Resolves the annotations of verbs, which are texts, to types. Types that a module imports for type checkers alone are
-found by the table below, when they are needed: a client that lists branches does not import an engine."""
+found by the table below when they are needed, so that a client that lists branches does not import an engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RENAMED = {"UpkeepPolicy": ("lochan.pools.upkeep", "Upkeep")}
 
 
 class RefName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A ref of any repository, for a verb that takes a handle of one."""
+    """A ref of any repository, for a verb that takes a handle."""
 
     repository_name: str
     name: str

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.api.wire.annotations import resolve
 
-EMPTY_NAME = "-"  # no ref, repository or user can be called so
+EMPTY_NAME = "-"  # no ref, repository or user can have this name
 KEY_HEADER = "Idempotency-Key"
 AUTHOR_HEADER = "X-Lochan-Author"  # the person represented, percent-encoded: the author of commits that name none
-LINEAGE_HEADER = "X-Lochan-Lineage"  # of a request: where a commit's data come from; of an answer: what was read
+LINEAGE_HEADER = "X-Lochan-Lineage"  # in a request, where a commit's data come from; in an answer, what was read
 OPTIONS = "options"
 
 
@@ -41,7 +41,7 @@ class ArgumentForm(StrEnum):
 
     TEXT = "text"
     PLAIN = "plain"  # a number, a truth value, a time
-    SEVERAL = "several"  # once for each
+    SEVERAL = "several"  # once for each item
     JSON = "json"
 
 
@@ -52,10 +52,10 @@ class Shape(StrEnum):
     VALUE = "value"  # JSON
     LINES = "lines"  # a JSON value on each line
     HANDLE = "handle"  # its names, as JSON
-    OPENED = "opened"  # an object that was opened: what is known of it, as JSON
+    OPENED = "opened"  # an object that was opened: its details, as JSON
     BYTES = "bytes"
     TABLE = "table"  # an Arrow stream
-    ROWS = "rows"  # of a query: an Arrow stream
+    ROWS = "rows"  # the rows of a query: an Arrow stream
     ROW_DIFF = "row diff"  # counts and rows in one Arrow stream
 
 
@@ -76,7 +76,7 @@ _NOUNS = {
     "Frames": "lochan.api.frames",
 }
 HANDLES = frozenset(("Repository", "Pool", "Branch", "Ref", "Workspace", "PullRequest", "Upload"))
-_IN_QUERY = {"Upload": ("object",)}  # of names of a handle: the path of an object has slashes
+_IN_QUERY = {"Upload": ("object",)}  # names of a handle in the query: the path of an object has slashes
 _OF_THE_PROCESS = ("Listener | None", "Progress | None", "imports.Progress | None", "Report")
 _BODIES = ("Body | SizedBody", "Body", "Any", "bytes")
 _FORMS: Mapping[str, ArgumentForm] = {
@@ -103,7 +103,7 @@ class Argument(NamedTuple):
     annotation: str
     form: ArgumentForm
     required: bool
-    several: bool  # it is written out: `delete("a", "b")`
+    several: bool  # whether it takes any number of values: `delete("a", "b")`
     function: Callable[..., Any]
 
     @property
@@ -124,7 +124,7 @@ class WireCall:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """The method of the local noun. Its signature and docstring are those of the verb."""
+        """The method of the local noun, whose signature and docstring are those of the verb."""
         found: Callable[..., Any] = getattr(noun_class(self.verb.noun), self.verb.name)
         return found
 

@@ -15,7 +15,7 @@ from lochan.api.object_results import Conflict, conflicts_of, has_conflicts
 from lochan.config.settings import near_names
 from lochan.errors import LochanError, NotFound, PathsInTheWay, RulesUnmet
 
-CONFLICTS_MAX = 1_000  # in an answer; the error counts them all
+CONFLICTS_MAX = 1_000  # the most in an answer; the error's count includes them all
 _ELSEWHERE = {
     "Cancelled": "lochan.engines.duckdb.limits",
     "ConditionFailed": "lochan.api.conditions",
@@ -31,7 +31,7 @@ _ELSEWHERE = {
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     message: str
     kind: str = ""
-    error: str = ""  # the class
+    error: str = ""  # the name of its class
     hint: str = ""
     details: dict[str, Any] = {}
 
@@ -49,14 +49,14 @@ async def error_body(error: LochanError) -> ErrorBody:
 
 def simple_error_body(error: LochanError) -> ErrorBody:
     """Returns an error as JSON, without the conflicts that it may have."""
-    known = next(each for each in type(error).__mro__ if _is_known(each))
+    nearest = next(each for each in type(error).__mro__ if _is_known(each))
     values = {name: getattr(error, name, None) for name in _FIELDS}
-    details = {name: _plain(value) for name, value in values.items() if value not in (None, "", ())}
-    if error.place and isinstance(error.__cause__, NotFound):  # of a query whose source is not there
+    details = {name: _json_value(value) for name, value in values.items() if value not in (None, "", ())}
+    if error.place and isinstance(error.__cause__, NotFound):  # a query whose source does not exist
         details["absent"] = True
     if isinstance(error, NotFound) and error.name and error.among is not None:
         details["near"] = near_names(error.name, list(error.among()))
-    return ErrorBody(error.message, error.kind, known.__name__, error.hint, details)
+    return ErrorBody(error.message, error.kind, nearest.__name__, error.hint, details)
 
 
 def _is_known(each: type) -> bool:
@@ -64,15 +64,15 @@ def _is_known(each: type) -> bool:
     return each.__module__ == (found or errors.__name__)
 
 
-# Attributes of errors with more information than their texts.
+# Attributes of errors that say more than their texts.
 _FIELDS = ("name", "paths", "reasons", "count", "keys", "condition", "etag", "of_source", "text", "start", "length")
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _json_value(each) for name, each in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -118,9 +118,9 @@ def _class_of(body: ErrorBody, status: int) -> type[LochanError]:
     if body.error in _ELSEWHERE:
         found: type[LochanError] = getattr(import_module(_ELSEWHERE[body.error]), body.error)
         return found
-    known = getattr(errors, body.error, None)
-    if isinstance(known, type) and issubclass(known, LochanError):
-        return known
+    kind = getattr(errors, body.error, None)
+    if isinstance(kind, type) and issubclass(kind, LochanError):
+        return kind
     return _BY_STATUS.get(status, lambda: errors.LochanError)()
 
 
@@ -130,7 +130,7 @@ def _denied_class() -> type[LochanError]:
     return Denied
 
 
-# For an answer without a class: of a proxy, or of the server before it has found the verb.
+# For an answer without a class: from a proxy, or from the server before it has found the verb.
 _BY_STATUS: Mapping[int, Callable[[], type[LochanError]]] = {
     400: lambda: errors.Invalid,
     401: _denied_class,

@@ -23,7 +23,7 @@ from lochan.versioning.lineage import (
     without_trace,
 )
 
-HEADER_BYTES_MAX = 6_000  # what proxies let pass, with room for the others
+HEADER_BYTES_MAX = 6_000  # what proxies let pass, with room for the other headers
 _INPUTS_MAX = 1_000
 
 

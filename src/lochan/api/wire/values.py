@@ -23,7 +23,7 @@ class HandleNames(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     made_at: str = ""  # the commit where the verb has put it
-    opened: WorkspaceInfo | None = None  # of a workspace that was opened
+    opened: WorkspaceInfo | None = None  # the workspace, if the verb opened one
 
 
 class OpenedInfo(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Wrappers of the verbs: rights, use and audit. The table of verbs contains what each verb needs.
+"""Wrappers of the verbs: rights, use and audit. The table of verbs lists what each verb needs.
 
 proxy       a handle whose verbs all go through layers
 resources   the resources of a call, as policies name them

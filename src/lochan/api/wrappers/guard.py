@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 _OBJECTS = "objects "
-_PAGES_MAX = 20  # that are hidden as a whole, before a page is given that shows nothing
+_PAGES_MAX = 20  # how many pages that are hidden as a whole are skipped before an empty page is returned
 _NAME_URLS = ("link", "rebuild", "create_repository", "create_pool")
-_REMOTE = ("s3", "gs", "az")  # schemes of stores that are no disk of this machine
-_FOLDER_MAX = 5_000  # objects of a folder that are searched for one that is shown
+_REMOTE = ("s3", "gs", "az")  # schemes of stores that are not on a disk of this machine
+_FOLDER_MAX = 5_000  # how many objects of a folder are searched for one that is shown
 
 
 class RightsGuard:
@@ -62,7 +62,7 @@ class RightsGuard:
             yield _Filter(self, call, about).passed
         except NotFound as error:
             if await self._is_hidden(call):
-                return  # as if it existed, and had nothing that they may see
+                return  # answers as if it existed, and had nothing that they may see
             if error.among is not None and not (await self.rights()).allow_everything():
                 error.among = None  # similar names might be hidden from the user
             raise
@@ -125,9 +125,9 @@ class _Filter:
             return value if await self._guard.may(await self._about.rights(shows, value)) else HIDDEN
         refs = [await self._about.ref(each.removeprefix(_OBJECTS)) for each in shows]
         rights = await self._guard.rights()
-        return await self._objects(value, [VisibleObjects(rights, ref) for ref in refs])
+        return await self._filter_objects(value, [VisibleObjects(rights, ref) for ref in refs])
 
-    async def _objects(self, value: Any, visible: Sequence[VisibleObjects]) -> Any:
+    async def _filter_objects(self, value: Any, visible: Sequence[VisibleObjects]) -> Any:
         import pyarrow as pa
 
         if isinstance(value, ObjectPage):
@@ -135,7 +135,7 @@ class _Filter:
         if hasattr(value, "path"):  # an object, or a change of one
             shown = all(each.below("") or each.each(pa.array([value.path]))[0].as_py() for each in visible)
             return value if shown else HIDDEN
-        for each in visible:  # a table of them
+        for each in visible:  # a table of objects or of changes
             if not each.below(""):
                 value = value.filter(each.each(value.column("path")))
         return value
@@ -212,15 +212,15 @@ class VisiblePage:
         if self._visible.below(prefix):
             return page
         for _ in range(_PAGES_MAX):
-            shown = await self._filtered(page)
+            shown = await self._filter_page(page)
             if shown.objects or shown.prefixes or page.next is None or "after" not in self._call.arguments:
                 break
             page = await self._page_after(page.next)
         last = max([each.path for each in shown.objects] + list(shown.prefixes), key=str.encode, default=page.next)
         return msgspec.structs.replace(shown, next=None if page.next is None else last)
 
-    async def _filtered(self, page: ObjectPage) -> ObjectPage:
-        shown = self._each([each.path for each in page.objects])
+    async def _filter_page(self, page: ObjectPage) -> ObjectPage:
+        shown = self._visible_flags([each.path for each in page.objects])
         objects = tuple(each for each, is_shown in zip(page.objects, shown, strict=True) if is_shown)
         prefixes = tuple([each for each in page.prefixes if await self._shows_folder(each)])
         return ObjectPage(objects=objects, prefixes=prefixes, next=page.next)
@@ -233,7 +233,7 @@ class VisiblePage:
         seen = 0
         while after is not None and seen < _FOLDER_MAX:
             page = await self._call.handle.list_page(prefix, after=after)
-            if any(self._each([each.path for each in page.objects])):
+            if any(self._visible_flags([each.path for each in page.objects])):
                 return True
             seen, after = seen + len(page.objects), page.next
         return after is not None
@@ -243,6 +243,6 @@ class VisiblePage:
         found: ObjectPage = await self._call.handle.list_page(**arguments, after=after)
         return found
 
-    def _each(self, paths: Sequence[str]) -> list[bool]:
+    def _visible_flags(self, paths: Sequence[str]) -> list[bool]:
         found: list[bool] = self._visible.each(pa.array(paths, pa.string())).to_pylist()
         return found

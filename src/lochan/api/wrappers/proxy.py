@@ -24,7 +24,7 @@ from lochan.api.verbs import VERBS, Kind, Verb
 from lochan.errors import Invalid, LochanError
 
 FIELDS = frozenset(("id", "made_at", "name", "opened", "repository_name", "url"))
-HIDDEN = object()  # in place of an item that is left out
+HIDDEN = object()  # takes the place of an item that is left out
 _OF_REPOSITORY = (GarbageCollection, Storage, Ref, Upload, PullRequest)
 _NOUNS = (Lake, Repository, DeletedCollection, Access, Frames, Checkout, *_OF_REPOSITORY)
 _ROWS = {(verb.noun, verb.name): verb for verb in VERBS}
@@ -57,7 +57,7 @@ Passed = Callable[[Any], Awaitable[Any]]  # returns what replaces a result or an
 
 
 class Layer(Protocol):
-    refuses: bool  # whether it may refuse a call; the others only record
+    refuses: bool  # whether it may refuse a call; layers that may not only record
 
     def around(self, call: VerbCall) -> AbstractAsyncContextManager[Passed]:
         """Returns a context that is entered before the verb is called, and left when it has returned its result, or its
@@ -82,7 +82,7 @@ class Wrapped:
         if verb is None:
             raise AttributeError(f"{noun.__name__} has no verb {name!r}")
         if verb.kind is Kind.HANDLE:
-            return self._handles(getattr(self._handle, name))
+            return self._wrap_handle(getattr(self._handle, name))
         method = getattr(noun, name)
         if inspect.isasyncgenfunction(method):
             return lambda *args, **kwargs: self._iterate(self._call(verb, method, *args, **kwargs))
@@ -93,19 +93,19 @@ class Wrapped:
     def _call(self, verb: Verb, method: Callable[..., Any], *args: Any, **kwargs: Any) -> VerbCall:
         return VerbCall(verb, self._handle, _signature(method), *args, **kwargs)
 
-    def _handles(self, found: Any) -> Any:
+    def _wrap_handle(self, found: Any) -> Any:
         if isinstance(found, _NOUNS):  # a property, such as `Lake.access`
             return self._wrap(found)
         return lambda *args, **kwargs: self._wrap(found(*args, **kwargs))
 
     async def _run(self, call: VerbCall) -> Any:
         async with AsyncExitStack() as stack:
-            passed = await self._entered(stack, call)
+            passed = await self._enter_layers(stack, call)
             return self._wrap(await passed(await call.on(self._handle)))
 
     async def _iterate(self, call: VerbCall) -> AsyncIterator[Any]:
         async with AsyncExitStack() as stack:
-            passed = await self._entered(stack, call)
+            passed = await self._enter_layers(stack, call)
             items = await stack.enter_async_context(aclosing(call.on(self._handle)))
             async for item in items:
                 shown = await passed(item)
@@ -115,11 +115,11 @@ class Wrapped:
     @asynccontextmanager
     async def _enter(self, call: VerbCall) -> AsyncIterator[Any]:
         async with AsyncExitStack() as stack:
-            passed = await self._entered(stack, call)
+            passed = await self._enter_layers(stack, call)
             entered = await stack.enter_async_context(call.on(self._handle))
             yield self._wrap(await passed(entered))
 
-    async def _entered(self, stack: AsyncExitStack, call: VerbCall) -> Passed:
+    async def _enter_layers(self, stack: AsyncExitStack, call: VerbCall) -> Passed:
         inward = [await stack.enter_async_context(layer.around(call)) for layer in self._layers]
 
         async def passed(value: Any) -> Any:

@@ -42,7 +42,7 @@ class Use(NamedTuple):
     repository: str
     ref: str
     path: str
-    size: int  # bytes of the object that came or went
+    size: int  # bytes of the object that was read or written
     error: BaseException | None
     about: str = ""  # the other names that the call was given
 
@@ -52,7 +52,7 @@ class AuditLine(NamedTuple):
     about: str  # the handle, and the names that the call was given
     error: BaseException | None
     is_noted: bool = False  # whether a use was noted too
-    names: str = ""  # those that the call was given, without the handle
+    names: str = ""  # the names that the call was given, without the handle
 
 
 class Noted:
@@ -130,12 +130,12 @@ def _audit_line(call: VerbCall, error: BaseException | None) -> AuditLine:
     return AuditLine(_name(call), about, error, _is_noted(call), names)
 
 
-def _names(call: VerbCall, told: Collection[str] = ()) -> str:
-    given = {name: call.arguments[name] for name in _NAMES if name not in told and call.arguments.get(name)}
+def _names(call: VerbCall, left_out: Collection[str] = ()) -> str:
+    given = {name: call.arguments[name] for name in _NAMES if name not in left_out and call.arguments.get(name)}
     return " ".join(f"{name}={value!r}" for name, value in given.items())[:_NAMES_MAX]
 
 
-# The wrappers around a lake, in their one order: audit sees also what was denied, and nothing is called that was not
+# The layers around a lake, in their one order: audit also sees what was denied, and nothing is called that was not
 # allowed.
 
 
@@ -145,10 +145,10 @@ class Caller(NamedTuple):
     user: str
     client: str
     source: str
-    arrived: float  # by the boot clock, when the request came (A1)
-    author: str = ""  # the person that they claim to act for, unchecked
-    key: str = ""  # the id of the access key that they came by
-    limits: tuple[tuple[str, ...], ...] = ()  # of their session
+    arrived: float  # when the request came, by the boot clock (A1)
+    author: str = ""  # the person that they claim to act for, which is not checked
+    key: str = ""  # the id of the access key that they used
+    limits: tuple[tuple[str, ...], ...] = ()  # the limits of their session
 
     @property
     def requester(self) -> Requester:
@@ -163,7 +163,7 @@ class ServedLake(NamedTuple):
 def serve_lake(
     lake: Lake, caller: Caller, note: Callable[[Use], None], audit: Callable[[AuditLine], None]
 ) -> ServedLake:
-    """Returns the lake as the caller may use it, in their name."""
+    """Returns the lake with the rights of the caller, in their name."""
     session = lake._session.acting_as(
         caller.user,
         caller.client,

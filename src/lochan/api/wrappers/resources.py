@@ -31,7 +31,7 @@ _SLOT = re.compile(r"\{([a-z_]+)(?:\.([a-z_]+))?(\??)\}")
 class Right(NamedTuple):
     action: str
     resource: str
-    below: bool = False  # asked about everything that begins so
+    below: bool = False  # whether it is about everything that begins with the resource
 
 
 class AbsentRepository(Exception):
@@ -74,7 +74,8 @@ class CallResources:
 
     async def _rights(self, action: str, template: str, item: Any) -> list[Right]:
         if template.startswith(_OF_PULL) and await self._pull() is None:
-            # It may be of any branch: only who may do this with all of them learns that there is no such request.
+            # It may be of any branch, so that only those who may do this with all of them learn that there is no such
+            # request.
             return [Right(action, resources.branch(self._repository_name, ""), True)]
         found, at = [""], 0
         for slot in _SLOT.finditer(template):
@@ -116,7 +117,7 @@ class CallResources:
             raise AbsentRepository(self._repository_name, error) from None
 
     async def _argument_ref(self, argument: Any, *, elsewhere: bool) -> str:
-        """Returns the resource of a name or a handle. For most verbs a name is one of their own repository."""
+        """Returns the resource of a name or a handle. For most verbs, a name belongs to their own repository."""
         if isinstance(argument, str):
             return await self.ref_resource(self._repository_name, argument)
         repository = argument.repository_name if elsewhere else self._repository_name
@@ -149,12 +150,12 @@ class CallResources:
         if key not in self._refs:
             try:
                 async with self._session.opened(repository) as opened:
-                    self._refs[key] = await self._resolved(opened, ref or opened.repository.default_branch)
+                    self._refs[key] = await self._resolve_ref(opened, ref or opened.repository.default_branch)
             except NotFound as error:
                 raise AbsentRepository(repository, error) from None
         return self._refs[key]
 
-    async def _resolved(self, repository: OpenRepository, ref: str) -> str:
+    async def _resolve_ref(self, repository: OpenRepository, ref: str) -> str:
         """Returns the resource of a ref. A workspace is judged as the branch that it is over, whichever branch its name
         contains: verbs find it by its id."""
         from lochan.access.query_rights import ref_resource
@@ -186,7 +187,7 @@ class CallResources:
             refs, _ = await repository.refs()
             over = [each.branch for each in refs.stashes.all() if each.id == id]
             name = repository.repository.name
-            if id and not over:  # it might be of any branch; without an id, the last one of this branch is meant
+            if id and not over:  # it might be of any branch; without an id, the last stash of this branch is meant
                 return [Right(action, resources.branch(name, ""), True)]
             return [Right(action, resources.branch(name, each)) for each in over]
 
@@ -194,8 +195,8 @@ class CallResources:
         """Returns the rights for deleted repositories, which may be given by their ids, by the names that they had. No
         name stands for all of them."""
         wanted = [names] if isinstance(names, str) else list(names)
-        known = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
-        called = [known.get(name, name) for name in wanted] or [""]
+        names_by_id = {each.id: each.repository.name for each in await self._session.lake.deleted_repositories()}
+        called = [names_by_id.get(name, name) for name in wanted] or [""]
         return [Right(action, resources.repository(name), not name) for name in called]
 
     async def owner(self, action: str, key_id: str) -> list[Right]:

@@ -1,4 +1,4 @@
-"""`lochan auth`: who may do what."""
+"""`lochan auth`: users, groups, keys and policies."""
 
 import click
 

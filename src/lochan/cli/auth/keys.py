@@ -74,8 +74,8 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _require_text(text: str | None, what: str) -> str:
-    """Raises Invalid for an empty text: it comes from an unset variable of a script, and is no request for a new
-    one."""
+    """Returns the text. Raises Invalid for an empty one, which comes from an unset variable of a script, and is no
+    request for a new one."""
     if text == "":
         raise Invalid(f"the {what} that was given is empty", hint="leave it out to get a new one")
     return text or ""

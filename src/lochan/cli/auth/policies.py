@@ -42,7 +42,7 @@ def put_command(name: str, file: str, form: str) -> None:
 
 
 def _read(file: str) -> tuple[bytes, str]:
-    """The bytes, and what messages call them."""
+    """Returns the bytes, and what messages call them."""
     if file == "-":
         return sys.stdin.buffer.read(), "standard input"
     try:
@@ -132,7 +132,7 @@ def _holder(name: str) -> dict[str, str]:
     return {"group": name.removeprefix(_GROUP)} if name.startswith(_GROUP) else {"user": name}
 
 
-# `lochan auth actions` and `can`: what a policy can allow, and whether a user may do something.
+# `lochan auth actions` and `can` show what a policy can allow, and whether a user may do something.
 
 
 @verb("actions", "lochan auth actions")

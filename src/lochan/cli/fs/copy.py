@@ -57,7 +57,7 @@ def cp_command(
 
 
 def target_uri(source: str, target: str) -> Uri:
-    """The target of an object, which keeps its name unless the target gives another. Raises Invalid."""
+    """Returns the target of an object, which keeps its name unless the target gives another. Raises Invalid."""
     one, other = object_uri(source), writable(prefix_uri(target))
     if not other.path or other.path.endswith("/"):
         other = other._replace(path=other.path + last_name(one.path))

@@ -1,4 +1,4 @@
-"""`lochan fs address` and `link`: bytes that others put somewhere become an object, without a copy."""
+"""`lochan fs address` and `link`: bytes that another program has written become an object, without a copy."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lochan.api.object_results import ObjectPage
     from lochan.api.ref import Ref
 
-_TABLE_ROWS = 1 << 16  # of a long list, read at once
+_TABLE_ROWS = 1 << 16  # how many rows of a long list are read at once
 _COLUMNS = ("size", "mtime", "path")
 _CELLS = {"size": size_cell}
 
@@ -36,7 +36,7 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
     uri = prefix_uri(where)
 
     async def first_page(target: Target) -> list[Record] | None:
-        """Returns the page, or None if there are more: then they are read once more, and printed page by page."""
+        """Returns the page, or None if there are more; then they are read once more, and printed page by page."""
         page = await target.ref.list_page(uri.path, delimiter="" if recursive else "/")
         if uri.path and not page.objects and not page.prefixes:
             where = uri.ref or (await target.repository.show()).default_branch

@@ -1,4 +1,4 @@
-"""`lochan fs upload` and `rm`: objects come to a branch, and go."""
+"""`lochan fs upload` and `rm`: adds objects to a branch, and removes them."""
 
 import sys
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Commits: how a history is listed, compared and searched."""
+"""Commits: lists, compares and searches a history."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lochan.api.results import BisectStep
 
 SKIP = 125
-_BAD_MAX = 127  # above are signals: the command was stopped, and its code means nothing
+_BAD_MAX = 127  # higher codes are signals: the command was stopped, and its code means nothing
 
 
 @click.group("bisect", cls=LazyGroup)
@@ -124,7 +124,7 @@ class Marks(NamedTuple):
         return self._replace(skipped=(*self.skipped, id))
 
     async def step(self, target: Target) -> "BisectStep":
-        """Raises Invalid for marks that contradict each other."""
+        """Returns the next step. Raises Invalid for marks that contradict each other."""
         return await target.repository.bisect(self.good, self.bad, self.skipped)
 
 
@@ -156,7 +156,7 @@ async def _begin(target: Target, good: Uri, bad: Uri) -> Marks:
 async def _go_on(target: Target, file: Path, marks: Marks, form: str) -> None:
     """Saves the marks, unless they contradict each other, and shows the next step."""
     now = await marks.step(target)
-    _keep(file, marks, now.test.id if now.test else "")
+    _save(file, marks, now.test.id if now.test else "")
     _show_step(target.uri.repository, now, form)
 
 
@@ -179,7 +179,7 @@ def _verdict(repository: str, id: str, words: tuple[str, ...], lake: str | None)
     if lake is not None:
         variables["LOCHAN_LAKE"] = lake
     try:
-        # What it prints goes to stderr: on stdout is our own answer.
+        # The output of the command goes to stderr, because stdout is for our own answer.
         code = subprocess.run(words, env={**os.environ, **variables}, stdout=2, check=False).returncode
     except FileNotFoundError:
         raise NotFound(f"there is no command {words[0]!r}") from None
@@ -218,8 +218,8 @@ def _show_step(repository: str, now: "BisectStep", form: str) -> None:
 
 # --- the file --------------------------------------------------------------------------------------------------------
 def _load(file: Path, name: str) -> tuple[Marks, str]:
-    """The marks, and the commit that the user is testing. Raises NotFound if nothing is under way, Invalid for a
-    damaged file."""
+    """Returns the marks, and the commit that the user is testing. Raises NotFound if nothing is under way, Invalid for
+    a damaged file."""
     try:
         record: dict[str, Any] = json.loads(file.read_bytes())
         marks = Marks(str(record["bad"]), tuple(map(str, record["good"])), tuple(map(str, record["skipped"])))
@@ -232,7 +232,7 @@ def _load(file: Path, name: str) -> tuple[Marks, str]:
         raise Invalid(f"{file} is not what `lochan bisect` wrote", hint=hint) from None
 
 
-def _keep(file: Path, marks: Marks, test: str) -> None:
+def _save(file: Path, marks: Marks, test: str) -> None:
     from lochan.cli.user_state import write_file
 
     record = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}

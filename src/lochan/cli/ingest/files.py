@@ -49,7 +49,7 @@ _INVENTORY = (
 
 
 def places(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that both verbs have."""
+    """Adds the options that both verbs have."""
     for option in reversed((*_PLACES, *_INVENTORY)):
         verb = option(verb)
     return verb

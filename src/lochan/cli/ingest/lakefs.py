@@ -53,7 +53,7 @@ def lakefs_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def import_from_lakefs(url: str, options: LakefsOptions, *, others: Sequence[str | None], form: str) -> None:
-    """Raises Invalid for other arguments of `import`, which it does not take."""
+    """Imports repositories of a lakeFS. Raises Invalid for other arguments of `import`, which it does not take."""
     from lochan.api.migration import LakefsSource
     from lochan.cli.session import on_lake
 
@@ -65,7 +65,7 @@ def import_from_lakefs(url: str, options: LakefsOptions, *, others: Sequence[str
     source = LakefsSource(url, *_keys())
 
     async def work(lake: "Lake") -> None:
-        for name in names or await _all(lake, source):
+        for name in names or await _all_repositories(lake, source):
             with count_progress(f"importing {printable(name)}", "commits", visible=form != "json") as landed:
                 done = await lake.import_lakefs(
                     source,
@@ -80,7 +80,7 @@ def import_from_lakefs(url: str, options: LakefsOptions, *, others: Sequence[str
     on_lake(work)
 
 
-async def _all(lake: "Lake", source: "LakefsSource") -> list[str]:
+async def _all_repositories(lake: "Lake", source: "LakefsSource") -> list[str]:
     names = await lake.lakefs_repositories(source)
     if not names:
         raise NotFound(f"{source.url} shows no repositories", hint="may these keys see any?")
@@ -103,12 +103,12 @@ def _lakectl_settings() -> Iterator[tuple[str, str]]:
 
     path = Path(os.environ.get("LAKECTL_CONFIG_FILE") or Path.home() / ".lakectl.yaml")
     try:
-        told = yaml.safe_load(path.read_text())
+        settings = yaml.safe_load(path.read_text())
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise Invalid(f"{path} cannot be read: {error}") from None
-    section = told.get("credentials") if isinstance(told, dict) else None
+    section = settings.get("credentials") if isinstance(settings, dict) else None
     if isinstance(section, dict):
         yield from ((name, value) for name, value in section.items() if isinstance(value, str))
 

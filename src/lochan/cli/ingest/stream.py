@@ -1,4 +1,4 @@
-"""`lochan ingest stream`: rows that keep coming are followed into a pool."""
+"""`lochan ingest stream`: loads rows into a pool as they arrive."""
 
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -104,7 +104,7 @@ def stream_command(pool: str, place: str | None, source: str, form: str, **rest:
 
 
 def _check(request: SimpleNamespace) -> None:
-    """Raises Invalid for options that do not go together. `request` has them by their names, as they were given."""
+    """Raises Invalid for options that do not go together. `request` has them by their names, as the user gave them."""
     needed = {
         "folder": ("a folder", request.place),
         "socket": ("HOST:PORT", request.place),
@@ -151,7 +151,7 @@ def _follow(uri: Uri, request: SimpleNamespace, form: str) -> None:
 
     try:
         work_on(uri, work, counted=True)
-    except asyncio.CancelledError:  # the user asked twice
+    except asyncio.CancelledError:  # the user has pressed Ctrl-C twice
         raise KeyboardInterrupt from None
 
 
@@ -237,11 +237,11 @@ def stop_requests() -> "Iterator[threading.Event]":
             loop.remove_signal_handler(number)
 
 
-# What `lochan ingest stream` prints: a line for each batch, and one at the end.
+# The output of `lochan ingest stream`: a line for each batch, and one at the end.
 
 
 class BatchPrinter:
-    """Prints batches. `keeps`: lines that are no rows are kept as rows of their own."""
+    """Prints batches. `keeps` means that lines that are no rows are kept as rows of their own."""
 
     def __init__(self, target: Uri, form: str, *, keeps: bool) -> None:
         self._target = target

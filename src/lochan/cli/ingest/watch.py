@@ -1,4 +1,4 @@
-"""`lochan ingest watch`: a prefix of a branch follows a folder or a bucket as files come, change and go."""
+"""`lochan ingest watch`: a prefix of a branch follows a folder or a bucket as files are added, changed and removed."""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,1 @@
-"""Pools: what makes them, fills them and keeps them in order."""
+"""Pools: creates them, loads them, and keeps them in order."""

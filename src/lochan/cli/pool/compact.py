@@ -1,4 +1,4 @@
-"""`lochan compact`: a pool's objects in good order again."""
+"""`lochan compact`: puts a pool's objects in good order again."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def compact_command(
         from lochan.api.upkeep import CompactOptions
 
         settings = (await target.pool.show()).pool
-        bounds = [_literal(option, text, settings) for option, text in (("--from", low), ("--to", high))]
+        bounds = [_parse_key(option, text, settings) for option, text in (("--from", low), ("--to", high))]
         which = CompactOptions(ids=ids, low=bounds[0], high=bounds[1], up_to=upto, upkeep=upkeep)
         if dry_run:
             groups = await target.pool.try_compact(which, branch=uri.ref)
@@ -84,7 +84,7 @@ def compact_command(
         )
 
 
-def _literal(option: str, text: str | None, settings: "PoolInfo | None") -> "Key | None":
+def _parse_key(option: str, text: str | None, settings: "PoolInfo | None") -> "Key | None":
     """Parses a value of the first field of the key: a time if it is declared so, or else a number or a text, which may
     be in quotes."""
     import json

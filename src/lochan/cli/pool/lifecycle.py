@@ -130,8 +130,9 @@ def delete_command(
 
 @verb("drop", "lochan drop logs", changes=True)
 @click.argument("pool")
+@click.option("--force", is_flag=True, help="Drop it even if it is read-only.")
 @yes_option
-def drop_command(pool: str, yes: bool, form: str) -> None:
+def drop_command(pool: str, force: bool, yes: bool, form: str) -> None:
     """Drop a pool: its rows, its branches, tags and history.
 
     `lochan pool restore` brings it back, within 30 days unless `lochan gc rules set --undo-days` says otherwise. On a
@@ -152,7 +153,7 @@ def drop_command(pool: str, yes: bool, form: str) -> None:
             )
 
     async def drop(lake: "Lake") -> None:
-        await lake.pool(pool).delete()
+        await lake.pool(pool).delete(force=force)
 
     on_lake(look, reads=True)  # so that users are not asked to confirm a name that does not exist
     if not yes:

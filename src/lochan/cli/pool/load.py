@@ -1,4 +1,4 @@
-"""`lochan load`: rows come to a pool."""
+"""`lochan load`: loads rows into a pool."""
 
 import sys
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lochan.api.results import LoadResult
 
 
-# The message of a load about values that are no times, though their fields are declared as times.
+# The message of a load about values that are no times, although their fields are declared as times.
 
 
 def say_unparsed(counts: Mapping[str, int]) -> None:
@@ -147,7 +147,7 @@ async def _sources(lake: "Lake", given: "Sequence[Given]", pool: str | None, fol
 
 
 def in_use_meant(first: str, rest: tuple[str, ...]) -> bool:
-    """Whether the first argument is no pool but a source already."""
+    """Returns whether the first argument is a source already, and not a pool."""
     return not rest or first == "-" or "://" in first
 
 

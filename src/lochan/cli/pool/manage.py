@@ -48,7 +48,7 @@ def manage_command(
     if is_repeated(click.get_current_context()) and not once:
         raise Invalid("--key is for one round", hint="give --once too")
     if not once:
-        changes_nothing(click.get_current_context())  # each of many rounds is work of its own, so none has the key
+        changes_nothing(click.get_current_context())  # each of many rounds is work of its own, so that none has the key
     names = tuple(repository_uri(name).repository for name in pools)
     engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     upkeep = policy(configuration(), file)
@@ -64,7 +64,7 @@ def manage_command(
 
 
 def policy(config: "Config", file: str | None = None) -> "UpkeepPolicy":
-    """Reads the policy of that file, or of the setting; else returns the standard one. Raises NotFound, Invalid,
+    """Reads the policy of that file, or of the setting, or else returns the standard one. Raises NotFound, Invalid,
     Refused."""
     from lochan.api.upkeep import read_policy
 
@@ -99,24 +99,24 @@ class _Rounds:
             if task is not None:
                 task.cancel()
 
-        # A command in the background of a script is started so that it ignores Ctrl-C, and it keeps doing so.
+        # A command in the background of a script is started with Ctrl-C ignored, and keeps ignoring it.
         signals = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) != signal.SIG_IGN]
         for number in signals:
             loop.add_signal_handler(number, stop)
         try:
             while not stopped:
-                await self._patient_round()
+                await self._try_round()
                 if not stopped:
                     await asyncio.sleep(self._upkeep.every_s)
-            await asyncio.sleep(0)  # a cancellation that is not delivered yet must not meet the lake's closing instead
+            await asyncio.sleep(0)  # an undelivered cancellation must not interrupt the closing of the lake
         except asyncio.CancelledError:
-            return  # nothing is half done: a compaction is one commit or none
+            return  # nothing is half done, because a compaction is one commit or none
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
 
-    async def _patient_round(self) -> None:
-        """A store that cannot be reached now may be when the next round comes."""
+    async def _try_round(self) -> None:
+        """Runs a round, and logs its failure: a store that cannot be reached now may be reached by the next round."""
         import logging
 
         try:
@@ -136,7 +136,7 @@ class _Rounds:
 
 
 async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
-    """Raises NotFound, or Refused for a repository that is no pool."""
+    """Raises NotFound for a missing repository, and Refused for one that is no pool."""
     for name in names:
         if (await lake.repository(name).show()).kind != "pool":
             raise Refused(f"{name!r} holds files, and is not a pool", hint="`lochan create POOL` makes a pool")

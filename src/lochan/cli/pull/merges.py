@@ -53,7 +53,7 @@ def resolve_command(
     The versions of a path are ours (the target's), theirs (the source's) and base (as it was before both). What is
     chosen becomes a commit on the source: the target is merged into it.
     """
-    choices = [*map(_parse_resolution, takes), *map(_read, files)]
+    choices = [*map(_parse_resolution, takes), *map(_read_resolution, files)]
 
     async def work(target: Target) -> str | None:
         found = target.repository.pull(pull)
@@ -85,7 +85,7 @@ def _parse_resolution(text: str) -> "Resolution":
     return Resolution(path=path, take=version)
 
 
-def _read(text: str) -> "Resolution":
+def _read_resolution(text: str) -> "Resolution":
     from lochan.api.pull_results import Resolution
 
     path, _, name = text.partition("=")

@@ -138,10 +138,12 @@ def edit_command(
     """Change the title, the description or the reviewers of a pull request."""
     if reviewers and no_reviewers:
         raise click.UsageError("--reviewer and --no-reviewers exclude each other.")
-    asked = reviewers if reviewers or no_reviewers else None
+    wanted_reviewers = reviewers if reviewers or no_reviewers else None
     work_on(
         repository_uri(repository),
-        lambda target: target.repository.pull(pull).update(title=title, description=description, reviewers=asked),
+        lambda target: target.repository.pull(pull).update(
+            title=title, description=description, reviewers=wanted_reviewers
+        ),
     )
     show_answer({"id": pull}, form, f"changed pull request {printable(pull)}")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lochan.access.requester import address_of
-from lochan.access.rights import Denied
 from lochan.api.wrappers.records import AuditLine, Caller, Use
 from lochan.errors import LochanError
+from lochan.server.api.errors import status_of
 from lochan.server.logs import log_call
 from lochan.usage.log import UsageRow
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lochan.clock import Clock
     from lochan.usage.log import UsageLog
 
-_DONE, _FAILED, _DENIED = 200, 400, 403
+_DONE, _FAILED = 200, 500
 
 
 class CallLog:
@@ -41,14 +41,13 @@ class CallLog:
         self, verb: str, repository: str, ref: str, path: str, size: int, error: BaseException | None, about: str
     ) -> None:
         caller = self._caller
-        who = caller.client, address_of(caller.source), about
+        who = caller.client, address_of(caller.source), about, caller.key
         row = UsageRow(self._clock.wall(), caller.user, verb, repository, ref, path, size, status_of_call(error), *who)
         self._usage.add(row)
 
 
 def status_of_call(error: BaseException | None) -> int:
+    """Returns the status of the answer to a request whose only call ended so."""
     if error is None:
         return _DONE
-    if isinstance(error, Denied):
-        return _DENIED
-    return _FAILED if isinstance(error, LochanError) else 500
+    return status_of(error) if isinstance(error, LochanError) else _FAILED

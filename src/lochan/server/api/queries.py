@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from lochan.access.requester import address_of
-from lochan.access.rights import Denied
 from lochan.api.lake import Lake
 from lochan.api.queries import cancelled_error
 from lochan.api.wrappers.records import Caller
@@ -166,8 +165,7 @@ class Queries:
         """Adds a row for the call, and for each pool and each path of files that it has read."""
         caller, now = run.caller, self._clock.wall()
         status = status_of(run.error) if isinstance(run.error, LochanError) else 500 if run.error else 200
-        who = caller.client, address_of(caller.source)
-        denied = 403 if isinstance(run.error, Denied) else status
-        usage.add(UsageRow(now, run.user, "Lake.query", "", "", "", run.sent, denied, *who))
+        who = caller.client, address_of(caller.source), "", caller.key
+        usage.add(UsageRow(now, run.user, "Lake.query", "", "", "", run.sent, status, *who))
         for read in run.reads:
             usage.add(UsageRow(now, run.user, QUERY, *read, run.sent, status, *who))

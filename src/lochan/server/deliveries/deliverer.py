@@ -90,9 +90,9 @@ class Deliverer:
 
     async def _view(self, found: list[SubscriptionState]) -> LakeView:
         names = {each.id: each.name for each in await self._lake.repositories()}
-        known = {LAKE_JOURNAL, *names}
+        journals = {LAKE_JOURNAL, *names}
         about = {each.filter.repository for each in found}
-        needed = known if "" in about else about & known
+        needed = journals if "" in about else about & journals
         for gone in self._journals.keys() - needed:
             del self._journals[gone]
         for id in needed - self._journals.keys():
@@ -130,6 +130,6 @@ class Deliverer:
         before = turn.time if turn is not None and turn.number == self._turn else now - lasts
         if not await take_turn(journal, TURN, before, now, actor=self._session.actor):
             return False
-        taken = await last_turn(journal, TURN, self._lake.clock.wall())
-        self._turn = taken.number if taken is not None else 0
+        own_turn = await last_turn(journal, TURN, self._lake.clock.wall())
+        self._turn = own_turn.number if own_turn is not None else 0
         return True

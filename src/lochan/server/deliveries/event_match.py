@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lochan.journal.feed import EventLine
 
 TURN = "subscriptions"  # the name of a server's turn at sending
-PullTarget = Callable[[str, str], Awaitable[str]]  # a repository's id and a pull request's: the branch it is into
+PullTarget = Callable[[str, str], Awaitable[str]]  # from ids of a repository and a pull request to its target branch
 _OF_BRANCHES = ("branch-created", "branch-deleted", "branch-restored", "branch-renamed")
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BATCH_EVENTS_MAX = 100
 BATCH_BYTES_MAX = 512 << 10
-LETTERS_MAX = 1_000  # beyond that nothing is given up: it waits until the letters are handled
+LETTERS_MAX = 1_000  # with more of them, events are not given up, and wait until the letters are handled
 _FULL = "there are too many dead letters: have them sent again, or delete the subscription"
 _DENIED = "its owner may not read these events"
 _DENIED_S = 30.0
@@ -47,9 +47,9 @@ _log = logging.getLogger("lochan.server")
 class LakeView(NamedTuple):
     """The result of one look at the lake."""
 
-    journals: dict[str, Journal]  # those that any subscription is about
+    journals: dict[str, Journal]  # the journals that any subscription is about
     heads: dict[str, int]
-    names: dict[str, str]  # of repositories, by their ids
+    names: dict[str, str]  # the names of repositories, by their ids
 
 
 class Subscriber:

@@ -34,13 +34,16 @@ class RequestRecord(AccessLine, frozen=True, gc=False):
     inside: str
     size: int  # of the body that came or went
     copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref, path
+    access_key: str = ""  # its id
 
     def usage_rows(self) -> tuple[UsageRow, ...]:
         who = self.status, "s3", address_of(self.source)
-        row = UsageRow(self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, *who)
+        at = self.repository, self.ref, self.inside
+        row = UsageRow(self.time, self.user, self.operation, *at, self.size, *who, access_key=self.access_key)
         if self.copied is None:
             return (row,)
-        return row, UsageRow(self.time, self.user, "CopySource", *self.copied, 0, *who)
+        copied = self.time, self.user, "CopySource", *self.copied
+        return row, UsageRow(*copied, 0, *who, access_key=self.access_key)
 
 
 class RequestLog:
@@ -80,6 +83,7 @@ class RequestLog:
         record = RequestRecord(
             self._clock.wall(), request.source, request.user, operation, request.method, request.path, status, sent,
             self._clock.boot() - request.arrived, request.id, request.bucket, ref, inside, size, copied,
+            request.access_key,
         )  # fmt: skip
         self._append(record)
 
@@ -97,12 +101,14 @@ class RequestLog:
         user: str,
         id: str,
         received: int = 0,
+        access_key: str = "",
         /,
     ) -> None:
         """As `add`, for an object that the fast path read, or wrote: `received` is its size then."""
         record = RequestRecord(
             self._clock.wall(), source, user, operation, method, path, 200, sent,
             self._clock.boot() - arrived, id, bucket, ref, inside, sent + received,
+            None, access_key,
         )  # fmt: skip
         self._append(record)
 

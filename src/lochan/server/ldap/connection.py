@@ -38,7 +38,7 @@ class DirectoryFailure(Exception):
 
 class DirectoryEntry(NamedTuple):
     dn: str
-    attributes: Mapping[str, Sequence[bytes]]  # by names in any case
+    attributes: Mapping[str, Sequence[bytes]]  # values by name, in any spelling
 
 
 class VerifiedTls(Tls):
@@ -64,7 +64,7 @@ class DirectoryConnection:
     def open(self) -> None:
         """Opens the connection, encrypted if it is configured so. Raises DirectoryFailure."""
         address, wait_s = self._settings.address, ceil(self._settings.timeout_s)
-        with self._failing("cannot be reached"):
+        with self._report_failures("cannot be reached"):
             tls = VerifiedTls(self._settings.ca_file, address.host) if address.is_tls or address.starts_tls else None
             host = f"[{address.host}]" if ":" in address.host else address.host
             server = Server(
@@ -92,7 +92,7 @@ class DirectoryConnection:
         """Returns whether the password is that of the entry. Raises DirectoryFailure. REQUIRES: neither is empty, since
         a directory treats a name without a password as anonymous, and accepts that."""
         assert dn and password
-        # Bytes, as other clients send them: ldap3 would write text in another way first.
+        # Bytes, as other clients send them, because ldap3 would first convert a text in another way.
         result = self._bind(SIMPLE, dn, password.encode())
         if result["result"] in _WRONG_PASSWORD:
             return False
@@ -108,8 +108,8 @@ class DirectoryConnection:
             raise self._failure(f"does not let {dn!r} in" if dn else "wants a name of who reads it", result)
 
     def _bind(self, kind: str, dn: str | None, password: bytes | None) -> Mapping[str, Any]:
-        connection = self._opened
-        with self._failing("broke off while it was asked to check a password"):
+        connection = self._open_connection
+        with self._report_failures("broke off while it was asked to check a password"):
             connection.authentication, connection.user, connection.password = kind, dn, password
             try:
                 connection.bind(read_server_info=False)
@@ -120,8 +120,8 @@ class DirectoryConnection:
     def search(self, base: str, text: str, attributes: Sequence[str], most: int) -> list[DirectoryEntry]:
         """Returns the entries below `base` that the filter matches. Raises DirectoryFailure, also if there are more
         than `most`, or more than the directory returns."""
-        connection = self._opened
-        with self._failing("broke off while it was searched"):
+        connection = self._open_connection
+        with self._report_failures("broke off while it was searched"):
             connection.search(
                 base,
                 text,
@@ -154,32 +154,32 @@ class DirectoryConnection:
             return
         with suppress(Exception):  # its answer does not matter
             self._connection.unbind()
-        if self._connection.socket is not None:  # which it leaves open where it could not connect
+        if self._connection.socket is not None:  # ldap3 leaves it open if it could not connect
             self._connection.socket.close()
 
     @property
-    def _opened(self) -> Connection:
+    def _open_connection(self) -> Connection:
         assert self._connection is not None
         if self._is_aborted:
             raise DirectoryFailure("the time is over")
         return self._connection
 
     @contextmanager
-    def _failing(self, what: str) -> Iterator[None]:
+    def _report_failures(self, what: str) -> Iterator[None]:
         try:
             yield
         except DirectoryFailure:
             raise
-        except Exception as error:  # beside its own errors and those of sockets, whatever its decoder stumbles on
-            # Of an error that is not meant to be read, only the kind: what it shows might be a password.
+        except Exception as error:  # its own errors, those of sockets, and whatever its decoder stumbles on
+            # For an error that is not meant to be read, only its type is shown: its text might contain a password.
             reason = str(error) if isinstance(error, LDAPException | OSError) else type(error).__name__
             raise DirectoryFailure(f"the directory {self._settings.address} {what}: {reason}") from None
 
     def _failure(self, what: str, result: Mapping[str, Any]) -> DirectoryFailure:
         words = f"{result['description']} ({result['result']})"
-        said = str(result.get("message") or "")[:200]
+        message = str(result.get("message") or "")[:200]
         return DirectoryFailure(
-            f"the directory {self._settings.address} {what}: {words}{': ' + repr(said) if said else ''}"
+            f"the directory {self._settings.address} {what}: {words}{': ' + repr(message) if message else ''}"
         )
 
 

@@ -50,16 +50,16 @@ class Directory:
             connection.abort()
             seconds = f"{self._settings.timeout_s:g} seconds"
             _log.error("a login failed: the directory %s gave no answer within %s", self._settings.address, seconds)
-            raise _unavailable("gives no answer") from None
+            raise _unavailable_error("gives no answer") from None
         except DirectoryFailure as error:
             _log.error("a login failed: %s", error)
-            raise _unavailable("cannot be asked") from None
+            raise _unavailable_error("cannot be asked") from None
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _unavailable(what: str) -> HttpError:
+def _unavailable_error(what: str) -> HttpError:
     return HttpError(
         503,
         f"the directory that knows names and passwords {what} at the moment: try again later, or sign in with an "

@@ -13,9 +13,9 @@ from lochan.server.ldap.settings import DirectorySettings
 
 _NAME_LENGTH_MAX = 256
 _PASSWORD_LENGTH_MAX = 1_024
-_GROUPS_MAX = 1_000  # of one user; a directory with more is likely to be misunderstood
-_AT_ONCE = 40  # entries whose groups one search asks for
-_BINARY_ID = "objectguid"  # of Active Directory: 16 bytes, the first three numbers with the lowest byte first
+_GROUPS_MAX = 1_000  # the most groups of one user; a directory with more is likely to be misunderstood
+_AT_ONCE = 40  # entries whose groups one search returns
+_BINARY_ID = "objectguid"  # the id of Active Directory: 16 bytes, the first three numbers with the lowest byte first
 
 
 def find_identity(
@@ -72,24 +72,26 @@ def _group_names(connection: DirectoryConnection, settings: DirectorySettings, u
     """Returns the groups of the user, those that these are members of, and so on, as far as `group_depth`."""
     names: set[str] = set()
     seen: set[str] = set()
-    asked = [fill_in(settings.group_filter, dn=user, name=name)]
+    filters = [fill_in(settings.group_filter, dn=user, name=name)]
     for _ in range(settings.group_depth):
-        found = {each.dn: each for each in _groups(connection, settings, asked) if each.dn not in seen}
+        found = {each.dn: each for each in _groups(connection, settings, filters) if each.dn not in seen}
         seen |= found.keys()
         if len(seen) > _GROUPS_MAX:
             raise DirectoryFailure(f"{user!r} is in more than {_GROUPS_MAX} groups below {settings.group_base!r}")
         names |= {value for each in found.values() for value in _texts(each.attributes, settings.group_attribute)}
         if "{dn}" not in settings.group_filter or not found:
-            break  # groups that name users by their names have no groups in them
+            break  # such groups name users by their names, and have no groups in them
         # No name stands for a group: what matches a user's must not match a group of the same name.
-        asked = [fill_in(settings.group_filter, dn=each, name="") for each in sorted(found)]
+        filters = [fill_in(settings.group_filter, dn=each, name="") for each in sorted(found)]
     return frozenset(names)
 
 
-def _groups(connection: DirectoryConnection, settings: DirectorySettings, asked: Sequence[str]) -> list[DirectoryEntry]:
+def _groups(
+    connection: DirectoryConnection, settings: DirectorySettings, filters: Sequence[str]
+) -> list[DirectoryEntry]:
     found: list[DirectoryEntry] = []
-    for start in range(0, len(asked), _AT_ONCE):
-        part = asked[start : start + _AT_ONCE]
+    for start in range(0, len(filters), _AT_ONCE):
+        part = filters[start : start + _AT_ONCE]
         text = part[0] if len(part) == 1 else f"(|{''.join(part)})"
         found += connection.search(settings.group_base, text, (settings.group_attribute,), _GROUPS_MAX)
     return found
@@ -140,8 +142,8 @@ def fill_in(text: str, **values: str) -> str:
 
 
 def _escape(value: str) -> str:
-    return "".join(_plain(each) for each in value.encode())
+    return "".join(_escape_byte(each) for each in value.encode())
 
 
-def _plain(byte: int) -> str:
+def _escape_byte(byte: int) -> str:
     return chr(byte) if byte < 128 and chr(byte).isalnum() else f"\\{byte:02x}"

@@ -23,8 +23,8 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 class DirectoryAddress(NamedTuple):
     host: str
     port: int
-    is_tls: bool  # from the first byte
-    starts_tls: bool  # by the first request
+    is_tls: bool  # whether TLS begins with the first byte
+    starts_tls: bool  # whether TLS begins with the first request
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -38,14 +38,14 @@ class DirectorySettings:
     source: str
     address: DirectoryAddress
     ca_file: str | None
-    bind_dn: str  # empty: the directory is read without a name
+    bind_dn: str  # empty if the directory is read without a name
     bind_password: str = field(repr=False)
     user_base: str
-    user_filter: str  # with {name}
+    user_filter: str  # contains {name}
     name_attribute: str
     id_attribute: str
-    group_base: str  # empty: groups are not read
-    group_filter: str  # with {dn} or {name}
+    group_base: str  # empty if groups are not read
+    group_filter: str  # contains {dn} or {name}
     group_attribute: str
     group_depth: int
     groups: ProviderGroups
@@ -120,7 +120,7 @@ _EXAMPLE = "such as ldaps://ldap.example.org, or ldap://ldap.example.org:389"
 def _check_ca(file: str | None) -> None:
     try:
         ssl.create_default_context(cafile=file)
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # an SSLError is an OSError
         raise Invalid(
             f"{_SECTION}.ca_file is {file!r}, which cannot be read as certificates: {error}", hint="a file in PEM"
         ) from None

@@ -32,7 +32,7 @@ class OidcFlow(msgspec.Struct, frozen=True, array_like=True):
     state: str
     nonce: str
     verifier: str
-    next: str  # where the browser goes in the end, within the page
+    next: str  # where the browser goes at the end, within the page
     expires: int  # microseconds since 1970
 
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import httpx
     from joserfc.jwk import KeySet
 
-# Signatures of a key pair. With HMAC, anybody with the client's secret could sign, and `none` signs nothing.
+# Signatures of a key pair. With HMAC, anybody who has the client's secret could sign, and `none` signs nothing.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-_KEPT_S = 600.0  # for the discovery document
+_KEPT_S = 600.0  # how long the discovery document is kept
 _AGAIN_S = 5.0  # how soon its keys may be fetched again
 _TIMEOUT_S = 10.0
 _ANSWER_BYTES_MAX = 1 << 20
-_LEEWAY_S = 60  # clocks differ
+_LEEWAY_S = 60  # clocks may differ by so much
 _MICROSECONDS = 1_000_000
 _ACCEPT = {"accept": "application/json"}
 
@@ -51,7 +51,7 @@ class OidcProvider:
         """Returns the URL at which a browser signs in."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 
-        endpoint = (await self._discovered())["authorization_endpoint"]
+        endpoint = (await self._discover())["authorization_endpoint"]
         url: str = prepare_grant_uri(endpoint, self.settings.client_id, "code", **parameters)
         return url
 
@@ -62,7 +62,7 @@ class OidcProvider:
         if not isinstance(id_token, str):
             raise HttpError(502, "the identity provider has sent no id token: the scopes must name openid")
         access_token = token.get("access_token")
-        claims = await self._verified(id_token, nonce, access_token)
+        claims = await self._verify(id_token, nonce, access_token)
         wanted = self.settings.name_claim, self.settings.groups_claim
         if isinstance(access_token, str) and not all(each in claims for each in wanted):
             return {**await self._user_info(access_token, claims["sub"]), **claims}
@@ -70,21 +70,21 @@ class OidcProvider:
 
     async def _user_info(self, access_token: str, subject: str) -> Mapping[str, Any]:
         """Returns the claims that many providers return only at this endpoint, and not in the id token."""
-        url = (await self._discovered()).get("userinfo_endpoint")
+        url = (await self._discover()).get("userinfo_endpoint")
         if url is None:
             return {}
         self._check_endpoint("userinfo_endpoint", url)
         headers = {"accept": "application/json", "authorization": f"Bearer {access_token}"}
         found = await self._get(url, "what it knows of the user", headers)
         if found.get("sub") != subject:
-            raise _proves_nothing("it names another user than the provider's answer about the user")
+            raise _token_error("it names another user than the provider's answer about the user")
         return found
 
     async def _exchange(self, code: str, redirect_uri: str, verifier: str) -> Mapping[str, Any]:
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
-        metadata = await self._discovered()
+        metadata = await self._discover()
         body = prepare_token_request("authorization_code", "", redirect_uri, code=code, code_verifier=verifier)
         headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
         auth = ClientAuth(self.settings.client_id, self.settings.client_secret, self._client_auth(metadata))
@@ -103,28 +103,28 @@ class OidcProvider:
         offered = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         return "client_secret_basic" if "client_secret_basic" in offered else "client_secret_post"
 
-    async def _verified(self, id_token: str, nonce: str, access_token: Any) -> Mapping[str, Any]:
+    async def _verify(self, id_token: str, nonce: str, access_token: Any) -> Mapping[str, Any]:
         from authlib.oidc.core import CodeIDToken
         from joserfc import jwt
         from joserfc.errors import JoseError
 
         try:
-            token = await self._decoded(id_token)
+            token = await self._decode(id_token)
             options = {"iss": {"essential": True, "value": self.settings.issuer}}
             params = {"nonce": nonce, "client_id": self.settings.client_id, "access_token": access_token}
             claims = CodeIDToken(token.claims, token.header, options, params)
             claims.validate(now=self._clock.wall() // _MICROSECONDS, leeway=_LEEWAY_S)
         except (JoseError, ValueError, TypeError) as error:
-            raise _proves_nothing(str(error)) from None
+            raise _token_error(str(error)) from None
         assert isinstance(token, jwt.Token)
         audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
         if self.settings.client_id not in audience:
-            raise _proves_nothing("it was made for another client")
+            raise _token_error("it was made for another client")
         if not isinstance(claims["sub"], str) or not claims["sub"]:
-            raise _proves_nothing("it names nobody")
+            raise _token_error("it names nobody")
         return dict(claims)
 
-    async def _decoded(self, id_token: str) -> Any:
+    async def _decode(self, id_token: str) -> Any:
         """Verifies a token. Raises JoseError or ValueError. If keys that were fetched a while ago do not fit, they are
         fetched again before the token is refused."""
         from joserfc import jwt
@@ -145,7 +145,7 @@ class OidcProvider:
         from joserfc.jwk import KeySet
 
         if self._keys is None or self._clock.boot() - self._keys_from > seconds:
-            found = await self._get((await self._discovered())["jwks_uri"], "its keys")
+            found = await self._get((await self._discover())["jwks_uri"], "its keys")
             try:
                 self._keys = KeySet.import_key_set(_pairs_only(found))
             except (JoseError, ValueError, TypeError, KeyError) as error:
@@ -153,7 +153,7 @@ class OidcProvider:
             self._keys_from = self._clock.boot()
         return self._keys
 
-    async def _discovered(self) -> Mapping[str, Any]:
+    async def _discover(self) -> Mapping[str, Any]:
         if self._clock.boot() >= self._metadata_until:
             url = f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration"
             found = await self._get(url, "its configuration")
@@ -189,7 +189,7 @@ class OidcProvider:
 
         try:
             async with (
-                httpx.AsyncClient(verify=self._trusted(), timeout=_TIMEOUT_S, trust_env=False) as client,
+                httpx.AsyncClient(verify=self._tls_context(), timeout=_TIMEOUT_S, trust_env=False) as client,
                 client.stream(method, url, headers=dict(headers), content=body) as answer,
             ):
                 data = await _read(answer)
@@ -206,7 +206,7 @@ class OidcProvider:
             found = {}
         return answer.status_code, found
 
-    def _trusted(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.settings.ca_file or None)
 
 
@@ -246,7 +246,7 @@ def _pairs_only(found: Mapping[str, Any]) -> Any:
     }
 
 
-def _proves_nothing(why: str) -> HttpError:
+def _token_error(why: str) -> HttpError:
     return HttpError(403, f"the identity provider's token proves nothing: {_one_line(why)}")
 
 

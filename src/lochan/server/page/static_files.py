@@ -17,8 +17,8 @@ from lochan.server.api.context import Api
 FOLDER = Path(__file__).parent / "files"
 INDEX = "index.html"
 
-# What people say in names, messages and rows is shown as text, and this keeps it so: no script runs but the page's
-# own, and nothing is asked for elsewhere. The editor of queries makes style elements.
+# Texts of users in names, messages and rows are shown as text, and this policy ensures it: no script runs but the
+# page's own, and nothing is loaded from elsewhere. The editor of queries makes style elements.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -29,7 +29,7 @@ _HEADERS = {
     "referrer-policy": "same-origin",
     "vary": "accept-encoding",
 }
-_FOR_EVER = "public, max-age=31536000, immutable"  # the name of an asset holds its hash
+_FOR_EVER = "public, max-age=31536000, immutable"  # the name of an asset contains its hash
 
 
 class StaticFile(NamedTuple):
@@ -40,13 +40,13 @@ class StaticFile(NamedTuple):
 
 
 async def index(api: Api, request: Request) -> Response:
-    """For every view: the page looks at its address by itself."""
+    """Answers with the page, for every view: the page reads its address by itself."""
     return answer(request, INDEX, "no-cache")
 
 
 def no_view(request: Request) -> Response | None:
-    """For somebody who has typed an address that is none: the page says so itself, and where to go. None: no person
-    asks, or the page is not built."""
+    """Answers with the page if somebody has typed an address that does not exist; the page then says so, and where to
+    go. Returns None if the request is not from a browser, or if the page is not built."""
     if request.method != "GET" or "text/html" not in request.headers.get("accept", "") or not load_files():
         return None
     found = answer(request, INDEX, "no-cache")
@@ -76,7 +76,7 @@ def answer(request: Request, name: str, cache_control: str) -> Response:
 
 @cache
 def load_files() -> dict[str, StaticFile]:
-    """By their names below the folder. Nothing else can be asked for, whatever a path says."""
+    """Returns the files by their names below the folder. Nothing else can be requested, whatever a path says."""
     paths = sorted(path for path in FOLDER.rglob("*") if path.is_file())
     return {path.relative_to(FOLDER).as_posix(): _static_file(path) for path in paths}
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import cast
-
 import msgspec
 from starlette.responses import PlainTextResponse
 
 from lochan.api.branch import Branch
 from lochan.api.options import CommitOptions
-from lochan.api.results import TagInfo
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.differences import DiffQuery, diff_page
 from lochan.server.rest.operation import PLAIN_TEXT, Answer, Resource, RestCall
@@ -53,9 +48,10 @@ class HardResetQuery(msgspec.Struct, frozen=True):
 
 @RESOURCE.operation("GET", _BRANCHES, {200: RefList}, query=BranchesQuery)
 async def list_branches(call: RestCall) -> Answer:
-    """List branches."""
+    """List branches. Those that were created as hidden are left out unless `show_hidden` is true."""
     query: BranchesQuery = call.query
-    found = call.lake.repository(call.name("repository")).branches(query.prefix, query.after)
+    repository = call.lake.repository(call.name("repository"))
+    found = repository.branches(query.prefix, query.after, show_hidden=query.show_hidden)
     page, pagination = await page_by_name(found, lambda each: each.name, call.query)
     return RefList(pagination=pagination, results=[WireRef(id=each.name, commit_id=each.head) for each in page])
 
@@ -64,7 +60,8 @@ async def list_branches(call: RestCall) -> Answer:
 async def create_branch(call: RestCall) -> Answer:
     """Create a branch. The answer is the id of its commit."""
     wanted: BranchCreation = call.body
-    made = await call.lake.repository(call.name("repository")).create_branch(wanted.name, wanted.source, key=call.key)
+    repository = call.lake.repository(call.name("repository"))
+    made = await repository.create_branch(wanted.name, wanted.source, hidden=wanted.hidden, key=call.key)
     return PlainTextResponse(made.made_at, 201)
 
 
@@ -151,13 +148,8 @@ async def create_tag(call: RestCall) -> Answer:
 @TAGS.operation("GET", f"{_TAGS}/{{tag}}", {200: WireRef})
 async def get_tag(call: RestCall) -> Answer:
     """Get a tag."""
-    name = call.name("tag")
-    async with aclosing(_tags(call, name)) as found:
-        async for each in found:  # the shortest name comes first
-            if each.name == name:
-                return WireRef(id=name, commit_id=each.commit)
-            break
-    raise HttpError(404, f"no tag {name!r}")
+    found = await call.lake.repository(call.name("repository")).show_tag(call.name("tag"))
+    return WireRef(id=found.name, commit_id=found.commit)
 
 
 @TAGS.operation("DELETE", f"{_TAGS}/{{tag}}", {204: None}, query=RefForceQuery)
@@ -165,10 +157,6 @@ async def delete_tag(call: RestCall) -> Answer:
     """Delete a tag."""
     await call.lake.repository(call.name("repository")).delete_tag(call.name("tag"), key=call.key)
     return None
-
-
-def _tags(call: RestCall, prefix: str) -> AsyncGenerator[TagInfo, None]:
-    return cast("AsyncGenerator[TagInfo, None]", call.lake.repository(call.name("repository")).tags(prefix))
 
 
 def _branch(call: RestCall) -> Branch:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from starlette.responses import Response
@@ -83,21 +85,25 @@ async def log_commits(call: RestCall) -> Answer:
     """List the commits behind a ref, the youngest first; with objects or prefixes, those that changed one of them."""
     query: LogQuery = call.query
     limit, found = page_limit(query.amount), list[Commit]()
-    begun = not query.after
     log = (
         call.lake.repository(call.name("repository"))
         .ref(call.name("ref"))
-        .log(path=query.objects, prefix=query.prefixes, since=query.since, first_parent=query.first_parent)
+        .log(
+            path=query.objects,
+            prefix=query.prefixes,
+            since=query.since,
+            first_parent=query.first_parent,
+            after=query.after,
+        )
     )
-    async for each in log:
-        if not begun:
-            begun = each.id == query.after
-            continue
-        if len(found) == limit:
-            return _log_page(found, "" if query.limit else found[-1].id)
-        found.append(each)
-        if query.stop_at and each.id.startswith(query.stop_at):
-            break
+    # Closed at once, since the next page goes on where it is closed.
+    async with aclosing(cast("AsyncGenerator[Commit, None]", log)) as commits:
+        async for each in commits:
+            if len(found) == limit:
+                return _log_page(found, "" if query.limit else found[-1].id)
+            found.append(each)
+            if query.stop_at and each.id.startswith(query.stop_at):
+                break
     return _log_page(found, "")
 
 

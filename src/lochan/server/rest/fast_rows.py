@@ -11,6 +11,7 @@ whatever would be refused before its body is read. What is refused later is refu
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -21,28 +22,36 @@ from starlette.types import Receive, Scope
 from lochan.access import resources
 from lochan.access.open_access import OpenAccess
 from lochan.access.requester import Requester, address_of
-from lochan.access.state import AccessKey
+from lochan.access.state import AccessKey, AccessState
+from lochan.api.branch import message_of
 from lochan.api.load import LoadOptions
 from lochan.api.load_group import SMALL_BYTES
-from lochan.api.options import DEFAULT_COMMIT, CommitOptions
+from lochan.api.options import DEFAULT_COMMIT
 from lochan.api.pool import Pool
-from lochan.api.row_bytes import load_small
-from lochan.api.session import Session, about
+from lochan.api.results import LoadResult
+from lochan.api.row_bytes import SmallLoadPlace
+from lochan.api.session import Session
 from lochan.api.wrappers.proxy import find_verb
+from lochan.bounded_cache import BoundedCache
 from lochan.errors import LochanError
+from lochan.formats.record import Actor
 from lochan.journal.journal import ProbeBatch
 from lochan.server.api.errors import HttpError, error_response, message
-from lochan.server.rest.known_keys import KnownKeys, basic_header
+from lochan.server.rest.known_keys import KnownKeys, basic_header, digest_of
 from lochan.server.rest.pool_rows import FORMATS
-from lochan.versioning.repositories import POOL, Repository
+from lochan.versioning.repositories import POOL
 
 VERB, OPERATION, CLIENT = "Pool.load", "loadRows", "rest"
 _PATH = re.compile("/api/v1/pools/([^/]+)/rows")
 _LENGTH = re.compile(rb"[0-9]{1,6}")
-_GENERAL = (b"content-encoding", b"transfer-encoding", b"expect", b"upgrade")  # headers of requests that are not plain
+# Headers of requests that are not plain.
+_GENERAL = frozenset((b"content-encoding", b"transfer-encoding", b"expect", b"upgrade"))
 _GENERAL_PREFIXES = (b"x-commit-", b"x-amz-")
-_SINGLE = (b"content-type", b"content-length", b"idempotency-key")
+_SINGLE = frozenset((b"content-type", b"content-length", b"idempotency-key"))
 _OPTIONS = {format: LoadOptions(format=format or None) for format in FORMATS.values()}
+_MESSAGE = message_of(DEFAULT_COMMIT)
+_PLACES_MAX = 1_024
+_NEVER = -1
 _encoder = msgspec.json.Encoder()
 
 
@@ -53,12 +62,20 @@ class PostRequest(NamedTuple):
     options: LoadOptions
 
 
+class PostPlace(NamedTuple):
+    """What a key may do with a pool, in one state of the lake."""
+
+    number: int  # of the lake's last record then
+    who: AccessKey
+    loads: SmallLoadPlace
+
+
 class LoadClaim(NamedTuple):
     """A request that may be carried out."""
 
     request: PostRequest
     who: AccessKey
-    pool: Repository
+    loads: SmallLoadPlace
 
 
 class PostDone(NamedTuple):
@@ -72,6 +89,8 @@ class FastRows:
         self._access = access
         self._keys = keys
         self._probes = ProbeBatch()
+        self._places: BoundedCache[tuple[bytes, str, LoadOptions], PostPlace] = BoundedCache(_PLACES_MAX)
+        self._encoded: tuple[LoadResult | None, bytes] = None, b""  # the last, which a whole commit has in common
         verb = find_verb(Pool, "load")
         assert verb is not None
         self._needs = [each.partition(" ")[::2] for each in verb.needs]
@@ -79,42 +98,59 @@ class FastRows:
     async def claim(self, scope: Scope, source: str, arrived: float) -> LoadClaim | None:
         """None: it takes the general path, and nothing has been done."""
         request = read_request(scope)
-        key = None if request is None else self._keys.find(request.authorization)
-        if request is None or key is None:
+        if request is None:
+            return None
+        digest = digest_of(request.authorization)
+        key = self._keys.find_digest(digest)
+        if key is None:
             return None
         await self._probes.wait(self._access.journal)  # one look for all that came before it
         try:
-            access = await self._access.authorised_state(arrived)
+            access = await self._access.freshness.authorised_state(arrived)
         except LochanError:  # the general path reports it
             return None
+        number = self._access.journal.tail.state.number
+        place = self._places.get((digest, request.pool, request.options))
+        if place is None or place.number != number or place.who is not key or key.expires:
+            place = self._place(request, key, access, source, number)
+            if place is None:
+                return None
+            if place.number == number:
+                self._places.put((digest, request.pool, request.options), place)
+        return LoadClaim(request, key, place.loads)
+
+    def _place(
+        self, request: PostRequest, key: AccessKey, access: AccessState, source: str, number: int
+    ) -> PostPlace | None:
+        """None: there is no such pool, or the key may not write there."""
         now = self._access.clock.wall()
         pool = self._session.lake.known_repository(request.pool)
         if pool is None or pool.kind != POOL or access.active_key(key.id, now) != key:
             return None
         rights = access.lasting_rights(key)
         if rights is None:  # it depends on when and from where it is asked
-            rights = access.rights_of(Requester(key.user, key.id, (), address_of(source)), now)
+            number, rights = _NEVER, access.rights_of(Requester(key.user, key.id, (), address_of(source)), now)
         branch = resources.branch(request.pool, pool.default_branch)
         if not all(rights.allow(action, where.replace("{branch}", branch)) for action, where in self._needs):
             return None
-        return LoadClaim(request, key, pool)
+        return PostPlace(number, key, SmallLoadPlace(self._session, pool, request.options, _MESSAGE, ""))
 
     async def carry_out(self, claim: LoadClaim, receive: Receive, source: str) -> PostDone:
         """`receive` gives the body. The answer is the one of the general path."""
         request, who = claim.request, claim.who
-        session = self._session.acting_as(who.user, CLIENT, source, is_served=True, credentials=(who.id, ()))
-        options = CommitOptions(key=request.key) if request.key else DEFAULT_COMMIT
         try:
             data = await _whole_body(receive)
-            with about(request.pool):
-                done = await load_small(session, claim.pool, data, request.options, options, "")
+            done = await claim.loads.load(Actor(who.user, CLIENT, source), request.key, data)
         except HttpError as error:
             return PostDone(error_response(error))
         except ClientDisconnect:
             return PostDone(message(400, "the body broke off before its end"))  # which nobody reads
         except LochanError as error:
+            error.hint = error.hint_about(request.pool)
             return PostDone(error_response(error), error)
-        return PostDone(_encoder.encode(done))
+        if done is not self._encoded[0]:
+            self._encoded = done, _encoder.encode(done)
+        return PostDone(self._encoded[1])
 
 
 async def _whole_body(receive: Receive) -> bytes:
@@ -137,13 +173,20 @@ def read_request(scope: Scope) -> PostRequest | None:
         return None
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in _GENERAL or name.startswith(_GENERAL_PREFIXES) or (name in _SINGLE and name in found):
-            return None
         if name in _SINGLE:
+            if name in found:
+                return None
             found[name] = value
-    media = found.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+        elif name in _GENERAL or name.startswith(_GENERAL_PREFIXES):
+            return None
+    options = _options_of(found.get(b"content-type", b""))
     length = _LENGTH.fullmatch(found.get(b"content-length", b""))
-    if media not in FORMATS or length is None or int(length[0]) > SMALL_BYTES:
+    if options is None or length is None or int(length[0]) > SMALL_BYTES:
         return None
-    key = found.get(b"idempotency-key", b"").decode("latin-1")
-    return PostRequest(path[1], authorization, key, _OPTIONS[FORMATS[media]])
+    return PostRequest(path[1], authorization, found.get(b"idempotency-key", b"").decode("latin-1"), options)
+
+
+@lru_cache(maxsize=64)
+def _options_of(content_type: bytes) -> LoadOptions | None:
+    format = FORMATS.get(content_type.partition(b";")[0].strip().lower().decode("latin-1"))
+    return None if format is None else _OPTIONS[format]

@@ -27,7 +27,10 @@ class KnownKeys:
         self._keys: BoundedCache[bytes, AccessKey] = BoundedCache(_KEYS_MAX)  # by a digest of the header
 
     def find(self, authorization: bytes) -> AccessKey | None:
-        return self._keys.get(sha256(authorization).digest())
+        return self.find_digest(digest_of(authorization))
+
+    def find_digest(self, digest: bytes) -> AccessKey | None:
+        return self._keys.get(digest)
 
     async def learn(self, scope: Scope) -> None:
         """From a request that the general path has let in. The secret is compared once more, with that of the very key
@@ -41,7 +44,12 @@ class KnownKeys:
         except (NotBase64, UnicodeDecodeError):
             return
         if key is not None and compare_digest((await unseal_secret(self._access, key)).encode(), secret):
-            self._keys.put(sha256(header).digest(), key)
+            self._keys.put(digest_of(header), key)
+
+
+def digest_of(authorization: bytes) -> bytes:
+    """By which a header is known: it holds a secret, which is not kept."""
+    return sha256(authorization).digest()
 
 
 def basic_header(scope: Scope) -> bytes:

@@ -220,7 +220,7 @@ async def _presign(call: RestCall, path: str) -> tuple[str, int]:
     found = await _ref(call).presign(path, expires_s=EXPIRES_S)
     if found is not None:
         return found.url, seconds(found.expires)
-    signer = await UrlSigner.of(call)
+    signer = await UrlSigner.of(call.api, call.request)
     return signer.object(call.name("repository"), call.name("ref"), path), signer.expires
 
 
@@ -229,7 +229,7 @@ async def _listed_address(call: RestCall, presign: bool) -> Callable[[str], str]
     the store would need a look at each object."""
     if not presign:
         return partial(_address, call)
-    return partial((await UrlSigner.of(call)).object, call.name("repository"), call.name("ref"))
+    return partial((await UrlSigner.of(call.api, call.request)).object, call.name("repository"), call.name("ref"))
 
 
 def _address(call: RestCall, path: str) -> str:

@@ -39,7 +39,8 @@ class PoolRevert(CommitBody, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 @RESOURCE.operation("GET", _BRANCHES, {200: PoolBranchList}, query=PageQuery)
 async def list_pool_branches(call: RestCall) -> Answer:
     """List the branches of a pool."""
-    found = call.lake.pool(call.name("pool")).branches()
+    query: PageQuery = call.query
+    found = call.lake.pool(call.name("pool")).branches(query.prefix, query.after)
     page, pagination = await page_by_name(found, lambda each: each.name, call.query)
     return {"pagination": pagination, "results": [each.as_json() for each in page]}
 

@@ -77,7 +77,7 @@ async def create_presign_multipart_upload(call: RestCall) -> Answer:
     query: PartsQuery = call.query
     branch = call.lake.repository(call.name("repository")).branch(call.name("branch"))
     upload = await branch.create_upload(query.path, key=call.key)
-    signer = await UrlSigner.of(call)
+    signer = await UrlSigner.of(call.api, call.request)
     urls = [_address(call, signer, upload.id, number) for number in range(1, query.parts + 1)]
     return PresignMultipartUpload(upload_id=upload.id, physical_address=_place(call), presigned_urls=urls)
 
@@ -89,7 +89,7 @@ async def upload_part(call: RestCall) -> Answer:
     upload, number = _upload(call), _number(call)
     await try_call(upload, "put_part", number, b"")  # by this address, or by another one
     await upload.show()
-    signer = await UrlSigner.of(call)
+    signer = await UrlSigner.of(call.api, call.request)
     return PartTarget(presigned_url=_address(call, signer, call.name("uploadId"), number))
 
 

@@ -6,7 +6,8 @@ dump itself, as text, so that nothing has to be kept for it and garbage collecti
     <what>:<base64url of MessagePack: repository id, {name: commit id}>:<the first 16 hex digits of its SHA-256>
 
 The commits stay in the lake for as long as its rules keep them. So a dump belongs to one repository, and what is
-brought back are refs that are gone since: one that stands elsewhere by now is never moved.
+brought back are refs that are gone since: one that stands elsewhere by now is never moved. A bare repository takes the
+dump of another one of the lake: its commits are copied with their objects.
 """
 
 from __future__ import annotations
@@ -85,11 +86,11 @@ async def dump_refs(call: RestCall) -> Answer:
 async def restore_submit(call: RestCall) -> Answer:
     """Begin to bring the refs of a dump back, of the same repository: those that are gone. If one of them stands at
     another commit by now, nothing is brought back."""
-    repository, missing = await _missing(call)
+    restore = await _missing(call)
 
     async def work() -> Response:
         try:
-            await _bring_back(repository, missing)
+            await _bring_back(restore)
         except LochanError as error:
             return error_response(error)
         return Response(status_code=204)
@@ -108,7 +109,7 @@ async def restore_status(call: RestCall) -> Answer:
 @RESOURCE.operation("PUT", f"{_REPOSITORY}/refs/restore", {200: None}, body=RefsRestore)
 async def restore_refs(call: RestCall) -> Answer:
     """The same as `restoreSubmit`, answered when it is done."""
-    await _bring_back(*await _missing(call))
+    await _bring_back(await _missing(call))
     return None
 
 
@@ -124,7 +125,7 @@ async def _dump(call: RestCall) -> RefsDump:
 
 
 async def _refs(repository: Repository) -> _Refs:
-    branches = {each.name: each.head async for each in repository.branches()}
+    branches = {each.name: each.head async for each in repository.branches(show_hidden=True)}
     return _Refs(branches, {each.name: each.commit async for each in repository.tags()})
 
 
@@ -150,7 +151,13 @@ def _decode(what: str, field: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 # --- and back --------------------------------------------------------------------------------------------------------
-async def _missing(call: RestCall) -> tuple[Repository, _Refs]:
+class _Restore(NamedTuple):
+    repository: Repository
+    missing: _Refs
+    source: str  # the repository that the commits come from; empty: the same
+
+
+async def _missing(call: RestCall) -> _Restore:
     """What the dump has and the repository has not. Raises 400, Conflict, NotFound."""
     repository, wanted = call.lake.repository(call.name("repository")), call.body
     id, now = (await repository.show()).id, await _refs(repository)
@@ -160,12 +167,11 @@ async def _missing(call: RestCall) -> tuple[Repository, _Refs]:
         _TAGS: wanted.tags_meta_range_id,
     }
     dumped = {what: _decode(what, f"{what}_meta_range_id", text) for what, text in fields.items()}
-    if any(of != id for of, _ in dumped.values()):
-        raise Conflict(
-            f"the dump is not of repository {repository.name!r}, and only that has its commits",
-            hint="`lochan backup FOLDER` copies a whole lake",
-        )
-    refs = _Refs(dumped[_BRANCHES][1], dumped[_TAGS][1])
+    refs, [of, *others] = _Refs(dumped[_BRANCHES][1], dumped[_TAGS][1]), {of for of, _ in dumped.values()}
+    if others:
+        raise HttpError(400, "in the body: the three parts are of dumps of different repositories")
+    if of != id:
+        return _Restore(repository, refs, await _source(call, repository, of))
     _refuse_moved(refs, now)
     missing = _Refs(*(_without(there, here) for there, here in zip(refs, now, strict=True)))
     for commit in {*missing.branches.values(), *missing.tags.values()}:
@@ -173,7 +179,23 @@ async def _missing(call: RestCall) -> tuple[Repository, _Refs]:
             await repository.ref(commit).resolve()
         except NotFound as error:
             raise NotFound(f"commit {commit[:12]} of the dump is not in the lake any more") from error
-    return repository, missing
+    return _Restore(repository, missing, "")
+
+
+async def _source(call: RestCall, repository: Repository, id: str) -> str:
+    """Returns the name of the repository that the dump is of. Raises Conflict if its refs cannot be restored here."""
+    if not await repository.is_bare():
+        raise Conflict(
+            f"the dump is not of repository {repository.name!r}, which has refs of its own",
+            hint="restore it into that repository, or into one that was created as bare",
+        )
+    async for each in call.lake.repositories():
+        if each.id == id:
+            return each.name
+    raise Conflict(
+        "the repository that the dump is of is not in this lake, and only that has its commits",
+        hint="`lochan repo restore` brings a deleted one back; `lochan backup FOLDER` copies a whole lake",
+    )
 
 
 def _without(refs: dict[str, str], others: dict[str, str]) -> dict[str, str]:
@@ -196,8 +218,12 @@ def _refuse_moved(refs: _Refs, now: _Refs) -> None:
         )
 
 
-async def _bring_back(repository: Repository, missing: _Refs) -> None:
-    """One after the other. If it breaks off, doing it again goes on."""
+async def _bring_back(restore: _Restore) -> None:
+    """Into a bare repository all at once; else one after the other: if it breaks off, doing it again goes on."""
+    repository, missing, source = restore
+    if source:
+        await repository.restore_history(source, missing.branches, missing.tags)
+        return
     for name, commit in missing.branches.items():
         await repository.create_branch(name, commit)
     for name, commit in missing.tags.items():

@@ -47,7 +47,7 @@ async def list_repositories(call: RestCall) -> Answer:
     query: RepositoriesQuery = call.query
 
     async def found() -> AsyncIterator[RepositoryInfo]:
-        async for each in call.lake.repositories():
+        async for each in call.lake.repositories(query.prefix, query.after):
             if query.search in each.name:
                 yield each
 
@@ -61,11 +61,10 @@ async def create_repository(call: RestCall) -> Answer:
     """Create a repository.
 
     Its bytes lie in the lake, and the answer has the real `storage_namespace`; the one that is given is ignored for the
-    sake of clients. With `storage_id`, the name of a profile, it is a storage of the repository's own.
+    sake of clients. With `storage_id`, the name of a profile, it is a storage of the repository's own. A
+    `bare` one has no commit and no branch until `restoreSubmit` or `restoreRefs` brings some.
     """
     wanted: RepositoryCreation = call.body
-    if call.query.bare:
-        raise HttpError(400, "bare repositories are not supported: leave out `bare`")
     if wanted.sample_data:
         raise HttpError(400, "in the body: `sample_data`: there is no sample data to fill a repository with")
     made = await call.lake.create_repository(
@@ -74,6 +73,7 @@ async def create_repository(call: RestCall) -> Answer:
         metadata=wanted.metadata,
         storage=wanted.storage_namespace if wanted.storage_id else None,
         credentials=wanted.storage_id,
+        bare=call.query.bare,
         key=call.key,
     )
     if wanted.read_only:
@@ -90,8 +90,8 @@ async def get_repository(call: RestCall) -> Answer:
 
 @RESOURCE.operation("DELETE", "/repositories/{repository}", {204: None}, query=RepositoryForceQuery)
 async def delete_repository(call: RestCall) -> Answer:
-    """Delete a repository."""
-    await call.lake.repository(call.name("repository")).delete(key=call.key)
+    """Delete a repository. One that is read-only needs `force`."""
+    await call.lake.repository(call.name("repository")).delete(force=call.query.force, key=call.key)
     return None
 
 

@@ -49,7 +49,7 @@ async def get_physical_address(call: RestCall) -> Answer:
     given = f"{address.url}{_TOKEN}{address.token}"
     if not call.query.presign:
         return StagingLocation(physical_address=given, presigned_url_expiry=seconds(address.expires))
-    signer = await UrlSigner.of(call)
+    signer = await UrlSigner.of(call.api, call.request)
     url = address.presigned or signer.upload(f"{call.request.url.path}/body", {"path": path, "token": address.token})
     return StagingLocation(physical_address=given, presigned_url=url, presigned_url_expiry=signer.expires)
 

@@ -180,6 +180,7 @@ class WireCommit(WireValue, frozen=True, kw_only=True):
     creation_date: int
     meta_range_id: str
     metadata: Texts
+    generation: int
     version: int = 1
 
     @classmethod
@@ -192,6 +193,7 @@ class WireCommit(WireValue, frozen=True, kw_only=True):
             creation_date=seconds(commit.date),
             meta_range_id=commit.tree,
             metadata=dict(commit.metadata),
+            generation=commit.generation,
         )
 
 

@@ -44,7 +44,7 @@ def nothing_answer() -> Response:
 
 def handle_answer(handle: Any) -> Response:
     made_at, opened = (getattr(handle, name, None) for name in ("made_at", "opened"))
-    name = getattr(handle, "name", None) or handle.id  # an upload has an id alone
+    name = getattr(handle, "name", None) or handle.id  # an upload has only an id
     return value_answer(HandleNames(name, made_at or "", opened))
 
 
@@ -57,7 +57,7 @@ def add_header(answer: Response, name: str, value: str) -> None:
     """Adds a header to an answer, before it is sent."""
     if isinstance(answer, StreamAnswer):
         answer.add_header(name, value)
-    elif hasattr(answer, "raw_headers"):  # the answer of a query adds its own, when it is planned
+    elif hasattr(answer, "raw_headers"):  # the answer of a query adds its own header when the query is planned
         answer.headers[name] = value
 
 
@@ -172,8 +172,8 @@ def senseless_number(error: ArithmeticError) -> HttpError:
 async def _failure_answer(error: Exception) -> Response:
     if isinstance(error, ArithmeticError):
         error = senseless_number(error)
-    known = isinstance(error, LochanError | HttpError)
-    return await error_answer(error if known else HttpError(500, FAILED))  # type: ignore[arg-type]
+    has_answer = isinstance(error, LochanError | HttpError)
+    return await error_answer(error if has_answer else HttpError(500, FAILED))  # type: ignore[arg-type]
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

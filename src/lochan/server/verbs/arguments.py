@@ -15,8 +15,8 @@ from lochan.api.wire.call import EMPTY_NAME, KEY_HEADER, OPTIONS, Argument, Argu
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.json_body import parse_body
 
-_NUMBER_MAX = 1e12  # of days, hours and seconds: what is larger overflows in microseconds
-BYTES_ARGUMENT = object()  # in the place of an argument that is the body
+_NUMBER_MAX = 1e12  # the most days, hours or seconds; more would overflow in microseconds
+BYTES_ARGUMENT = object()  # takes the place of an argument that is the body
 
 
 def handle_of(lake: Lake, call: WireCall, names: Mapping[str, str]) -> Any:
@@ -113,16 +113,16 @@ def _parse_named(argument: Argument, value: str) -> Any:
 
 
 def _query(call: WireCall, request: Request) -> dict[str, Any]:
-    known = {name: each for name, each in call.arguments.items() if each.place is ArgumentPlace.QUERY}
+    parameters = {name: each for name, each in call.arguments.items() if each.place is ArgumentPlace.QUERY}
     given: dict[str, Any] = {}
     for name in request.query_params.keys():  # noqa: SIM118 - a multi-dict
         if name in call.query_names:
             continue
-        if name not in known:
-            allowed = f"; it takes {', '.join(known)}" if known else ""
+        if name not in parameters:
+            allowed = f"; it takes {', '.join(parameters)}" if parameters else ""
             raise HttpError(400, f"in the query string: there is no parameter {name[:50]!r}{allowed}")
-        given[name] = _parse_values(known[name], request.query_params.getlist(name))
-    missing = [name for name, each in known.items() if each.required and name not in given]
+        given[name] = _parse_values(parameters[name], request.query_params.getlist(name))
+    missing = [name for name, each in parameters.items() if each.required and name not in given]
     if missing:
         raise HttpError(400, f"in the query string: {missing[0]!r} is missing")
     return given
@@ -139,7 +139,7 @@ def _parse_values(argument: Argument, values: list[str]) -> Any:
         found = msgspec.convert(values[0], argument.type, strict=False)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise HttpError(400, f"in the query string, {argument.name!r}: {error}") from None
-    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # also for nan
+    if isinstance(found, float) and not abs(found) <= _NUMBER_MAX:  # the comparison also refuses nan
         raise HttpError(400, f"in the query string, {argument.name!r}: {values[0][:50]} is no number that can be meant")
     return found
 

@@ -25,6 +25,7 @@ from lochan.server.rest.routes import BASE
 from lochan.server.verbs import answers
 from lochan.server.verbs.arguments import body_type, handle_names, handle_of, parse_arguments
 from lochan.server.verbs.bodies import add_bytes, read_object
+from lochan.server.verbs.presign import presign
 from lochan.server.verbs.rows import diff_rows, load_rows, query
 from lochan.server.verbs.task_progress import TaskProgress
 from lochan.server.verbs.task_routes import begin_task, can_be_task, wants_task
@@ -38,6 +39,7 @@ Special = Callable[[WireCall, Api, Request, Any, dict[str, Any]], Awaitable[Resp
 _SPECIAL: Mapping[str, Special] = {
     "Ref.read": read_object,
     "Ref.stream": read_object,
+    "Ref.presign": presign,
     "Lake.query": query,
     "Pool.query": query,
     "Lake.diff_rows": diff_rows,
@@ -91,8 +93,8 @@ async def _carry_out(call: WireCall, api: Api, request: Request) -> Response:
     if wants_task(call, request):
         await try_call(noun, call.verb.name, *several, **given)
         progress = TaskProgress(api.clock)
-        told = {"progress": progress} if "progress" in call.arguments else {}
-        return begin_task(call, api, request, _in_background(call, noun, several, {**given, **told}), progress)
+        options = {"progress": progress} if "progress" in call.arguments else {}
+        return begin_task(call, api, request, _run_in_background(call, noun, several, {**given, **options}), progress)
     special = _SPECIAL.get(call.id)
     if special is not None:
         return await special(call, api, request, noun, given)
@@ -103,7 +105,7 @@ async def _carry_out(call: WireCall, api: Api, request: Request) -> Response:
     return _answer(call.shape, await done)
 
 
-async def _in_background(call: WireCall, noun: Any, several: list[Any], given: dict[str, Any]) -> Response:
+async def _run_in_background(call: WireCall, noun: Any, several: list[Any], given: dict[str, Any]) -> Response:
     try:
         return _answer(call.shape, await getattr(noun, call.verb.name)(*several, **given))
     except LochanError as error:
@@ -134,7 +136,7 @@ def operation(call: WireCall) -> Operation:
         id=call.id,
         method=call.method,
         path=call.path.removeprefix(BASE),
-        handle=call.function,  # whose docstring describes it
+        handle=call.function,  # its docstring describes the operation
         query=_query_type(call),
         body=body_type(call),
         answers={status: kind, 202: TaskInfo} if in_background else {status: kind},

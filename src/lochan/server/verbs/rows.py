@@ -63,15 +63,15 @@ class _QueryAnswer(QueryResponse):
         return head
 
     def _failed(self, error: BaseException) -> Response:
-        known = isinstance(error, LochanError)
-        body = simple_error_body(error) if known else {"message": FAILED}  # type: ignore[arg-type]
-        status = status_of(error) if known else 500  # type: ignore[arg-type]
+        is_ours = isinstance(error, LochanError)
+        body = simple_error_body(error) if is_ours else {"message": FAILED}  # type: ignore[arg-type]
+        status = status_of(error) if is_ours else 500  # type: ignore[arg-type]
         return Response(msgspec.json.encode(body), status, {ID: self._run.id}, JSON)
 
 
 async def diff_rows(call: WireCall, api: Api, request: Request, noun: Any, given: dict[str, Any]) -> Response:
-    """The counts, the sample and the sides are in the schema of the stream; the rows are all that differ. A client that
-    asks for JSON gets the counts and the sample alone."""
+    """Compares rows. The counts, the sample and the sides are in the schema of the stream; the rows are all that
+    differ. A client that accepts JSON gets only the counts and the sample."""
     found = await noun.diff_rows(**given)
     if request.headers.get("accept", "").strip() == JSON:
         try:

@@ -37,14 +37,14 @@ class TaskProgress:
         self.stages: list[TaskStage] = []
         self.done = 0
 
-    def __call__(self, told: int | Sequence[JobStageRecord]) -> None:
-        if isinstance(told, int):
-            self.done += told
+    def __call__(self, progress: int | Sequence[JobStageRecord]) -> None:
+        if isinstance(progress, int):
+            self.done += progress
             return
-        known = {each.name for each in self.stages}
-        self.stages = [TaskStage(each.name, each.done, each.total) for each in told]
+        begun = {each.name for each in self.stages}
+        self.stages = [TaskStage(each.name, each.done, each.total) for each in progress]
         for each in self.stages:
-            if each.name not in known:
+            if each.name not in begun:
                 self.note(each.name)
 
     def note(self, text: str) -> None:

@@ -43,13 +43,13 @@ def begin_task(
 
 
 async def list_tasks(api: Api, request: Request) -> Response:
-    """List the tasks of whoever asks."""
+    """List the tasks of the user."""
     context: RequestContext = request.scope[CONTEXT]
     return Response(msgspec.json.encode([each.info() for each in api.tasks.of(context.user)]), media_type=JSON)
 
 
 async def get_task(api: Api, request: Request) -> Response:
-    """Get how far a task is; once it is done, the answer of its request."""
+    """Get the progress of a task and, once it is done, the answer of its request."""
     return Response(msgspec.json.encode(_find_task(api, request).info()), media_type=JSON)
 
 

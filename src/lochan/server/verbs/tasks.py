@@ -20,8 +20,8 @@ from lochan.clock import Clock
 from lochan.server.api.errors import HttpError
 from lochan.server.verbs.task_progress import TaskLine, TaskProgress, TaskStage
 
-_KEPT = 1_000  # that have ended
-_RUNNING_MAX = 100  # of one user
+_KEPT = 1_000  # how many tasks that have ended are kept
+_RUNNING_MAX = 100  # how many tasks of one user run at once
 
 
 class TaskInfo(msgspec.Struct, omit_defaults=True):
@@ -30,10 +30,10 @@ class TaskInfo(msgspec.Struct, omit_defaults=True):
     state: str  # running, done, failed, cancelled
     started: int  # Unix seconds
     ended: int | None = None
-    status: int | None = None  # of the answer that the request would have got
+    status: int | None = None  # the status that the answer of the request would have had
     answer: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    done: int = 0  # files or bytes, of verbs that count them
-    stages: list[TaskStage] = []  # of verbs that have some
+    done: int = 0  # files or bytes, for verbs that count them
+    stages: list[TaskStage] = []  # the stages of verbs that have some
     log: list[TaskLine] = []  # its last lines
 
 
@@ -74,9 +74,9 @@ class VerbTask:
                 self._ended = self._clock.wall()
 
     def info(self) -> TaskInfo:
-        told = self._progress
+        progress = self._progress
         made = TaskInfo(self.id, self.operation, self._state, self._started // 1_000_000)
-        made.done, made.stages, made.log = told.done, told.stages, told.lines
+        made.done, made.stages, made.log = progress.done, progress.stages, progress.lines
         if self._ended is not None:
             made.ended = self._ended // 1_000_000
         if self._answer is not None:

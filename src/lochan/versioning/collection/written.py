@@ -19,7 +19,14 @@ import pyarrow.compute as pc
 
 from lochan.formats.events import Event, Vocabulary
 from lochan.formats.record import RecordChange
-from lochan.formats.repository_events import BranchCreated, BranchRenamed, BranchRestored, Committed, Moved
+from lochan.formats.repository_events import (
+    BranchCreated,
+    BranchRenamed,
+    BranchRestored,
+    Committed,
+    HistoryRestored,
+    Moved,
+)
 from lochan.journal.slots import GROUP
 from lochan.store.protocol import Store
 from lochan.usage.last_read import among
@@ -31,7 +38,7 @@ Mask = npt.NDArray[np.bool_]
 
 _HEADS_MAX = 1_000  # if there are more, the first and the last are compared, and the files' stamps decide
 _SECOND = 1_000_000
-_TYPES: tuple[type[Event], ...] = (BranchCreated, BranchRenamed, BranchRestored, Committed, Moved)
+_TYPES: tuple[type[Event], ...] = (BranchCreated, BranchRenamed, BranchRestored, Committed, HistoryRestored, Moved)
 _EVENTS = Vocabulary(_TYPES)
 _NAMES = frozenset(each.type for each in _TYPES)
 
@@ -125,6 +132,8 @@ def _heads_of_move(change: RecordChange, branch: str, journal: str, number: int)
         case Moved(branch=name, source=source, target=target) if name == branch:
             return source, target
         case BranchCreated(name=name) | BranchRestored(name=name) | BranchRenamed(to=name) if name == branch:
+            return None
+        case HistoryRestored(branches=branches) if branch in branches:
             return None
     return ()
 

@@ -26,12 +26,12 @@ class RollUp(NamedTuple):
 
 
 async def diff(
-    repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
+    repository: OpenRepository, left: str, right: str, *, prefix: str = "", after: str = "", three_dot: bool = False
 ) -> AsyncGenerator[Difference, None]:
-    """Yields the differences of two commits. With `three_dot`, yields what the right has changed since the two
-    histories parted."""
+    """Yields the differences of two commits behind the path `after`, in path order. With `three_dot`, yields what the
+    right has changed since the two histories parted."""
     trees = await _trees(repository, left, right, three_dot)
-    async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
+    async with aclosing(trees_diff.diff(repository.trees, *trees, prefix, after)) as found:
         async for table in found:
             for difference in differences_of(table):
                 yield difference

@@ -4,7 +4,7 @@ can test them.
 A commit's generation is one more than the highest of its parents. So a walk by generation meets every child before its
 parents, and can stop without seeing the whole history."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from lochan.formats.commit import Commit
@@ -15,7 +15,12 @@ LookUp = Callable[[str], Commit]
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
     """Yields commits from `start` back, newest first across all lines of history, but no commit before its children,
     whatever their dates are. It is lazy: the first commit comes at once."""
-    return _in_order(look_up, start, first_parent, _Youngest(look_up))
+    return log_of_all(look_up, (start,), first_parent=first_parent)
+
+
+def log_of_all(look_up: LookUp, starts: Sequence[str], *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
+    """Yields commits from all of these back, each once, in the order of `log`."""
+    return _in_order(look_up, starts, first_parent, _Youngest(look_up))
 
 
 def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
@@ -40,7 +45,7 @@ def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) ->
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
     """Yields commits from `start` back, one line of history at a time: no commit before all of its children, and for a
     merge the side it brought in before the side it continued. It is lazy, and looks no further down than it has to."""
-    return _in_order(look_up, start, first_parent, _Newest())
+    return _in_order(look_up, (start,), first_parent, _Newest())
 
 
 class _Newest:
@@ -78,12 +83,13 @@ class _Youngest:
 
 
 def _in_order(
-    look_up: LookUp, start: str, first_parent: bool, ready: _Newest | _Youngest
+    look_up: LookUp, starts: Sequence[str], first_parent: bool, ready: _Newest | _Youngest
 ) -> Iterator[tuple[str, Commit]]:
     """Yields commits in an order. Commits whose children have all been shown are `ready`; that object chooses which of
     them is next."""
     children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation reached
-    unseen = [(-look_up(start).generation, start)]
+    begun = set(starts)
+    unseen = sorted((-look_up(start).generation, start) for start in begun)
 
     def parents_of(commit: Commit) -> tuple[str, ...]:
         return tuple(dict.fromkeys(commit.parents[:1] if first_parent else commit.parents))
@@ -92,11 +98,15 @@ def _in_order(
         while unseen and -unseen[0][0] > down_to:
             _, id = heappop(unseen)
             for parent in parents_of(look_up(id)):
-                if parent not in children:
+                if parent not in children and parent not in begun:
                     heappush(unseen, (-look_up(parent).generation, parent))
                 children[parent] = children.get(parent, 0) + 1
 
-    ready.push(start)
+    if len(begun) > 1:  # one of them may be an ancestor of another
+        count_children(-unseen[-1][0])
+    for start in begun:
+        if start not in children:
+            ready.push(start)
     while ready:
         id = ready.pop()
         commit = look_up(id)

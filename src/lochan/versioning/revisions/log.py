@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lochan.errors import NotFound
+from lochan.errors import Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.formats.entry import CONTENT
 from lochan.tree import diff as trees_diff
@@ -22,7 +22,8 @@ from lochan.tree.rows import Indices, Mask, locate
 from lochan.tree.tree import Tree
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.revisions.graph import log, topological
+from lochan.versioning.revisions.graph import log_of_all, topological
+from lochan.versioning.revisions.log_positions import LogPosition
 from lochan.versioning.state.refs import Refs
 
 
@@ -32,9 +33,9 @@ class LogRequest(NamedTuple):
     since: int | None = None  # microseconds since 1970
     until: int | None = None
     first_parent: bool = False
-    by_line: bool = False  # one line of history after the other, as a drawing needs it
     author: str = ""  # only commits whose author or committer contains this, ignoring case
     grep: str = ""  # only commits whose message contains this, ignoring case
+    after: str = ""  # only what comes behind this commit, which is one of the log
 
 
 EVERYTHING = LogRequest()
@@ -43,30 +44,65 @@ EVERYTHING = LogRequest()
 async def history(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
-    """Yields the commits that match the request. It is lazy: the first one comes at once, however long the history
-    is."""
-    async with aclosing(walk(repository, ref, request)) as found:
-        async for id, commit, matches in found:
-            if matches:
-                yield id, commit
+    """Yields the commits that match the request. It is lazy: the first one comes at once, however long the history is.
+    Where it is closed, a later one goes on at once. Raises Invalid if `after` is no commit of the log."""
+    refs, start = await _begin(repository, ref, request)
+    positions, key = repository.log_positions, (ref, request._replace(after=""))
+    shown = request.after
+    kept = positions.find(key, shown, start, refs.recorded) if shown else None
+    is_behind = not shown or kept is not None
+    position = kept or LogPosition(start, (start,))
+    open = set(position.open)  # ancestors of these are to come
+    last: tuple[str, Commit] | None = None  # while the caller has it
+    try:
+        for id, commit in log_of_all(refs.recorded, position.open, first_parent=request.first_parent):
+            if is_behind and await _matches(repository, refs, id, commit, request):
+                last = id, commit
+                yield last
+                shown, last = id, None
+            is_behind = is_behind or id == request.after
+            _pass_by(open, id, commit, request)
+    finally:
+        if shown and is_behind:
+            positions.keep(key, shown, LogPosition(position.start, tuple(open)))
+        if last is not None:
+            _pass_by(open, *last, request)
+            positions.keep(key, last[0], LogPosition(position.start, tuple(open)))
+    if not is_behind:
+        raise Invalid(f"{request.after[:80]!r} is no commit in the history of {ref}", hint="begin the log again")
+
+
+def _pass_by(open: set[str], id: str, commit: Commit, request: LogRequest) -> None:
+    open.discard(id)
+    open.update(commit.parents[:1] if request.first_parent else commit.parents)
 
 
 async def walk(
     repository: OpenRepository, ref: str, request: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
-    """Yields every commit, and whether it matches the request."""
+    """Yields every commit, one line of history after the other, and whether it matches the request."""
+    refs, start = await _begin(repository, ref, request)
+    for id, commit in topological(refs.recorded, start, first_parent=request.first_parent):
+        yield id, commit, await _matches(repository, refs, id, commit, request)
+
+
+async def _begin(repository: OpenRepository, ref: str, request: LogRequest) -> tuple[Refs, str]:
+    """Returns the refs, and the commit that the ref names. Raises Invalid, NotFound."""
     for path in request.paths:
         check_key(path)
     refs, _ = await repository.refs()
-    start = (await repository.resolve(ref)).commit_id
-    order = topological if request.by_line else log
-    for id, commit in order(refs.recorded, start, first_parent=request.first_parent):
-        matches = _in_time(commit, request) and _says(commit, request)
-        if matches and (request.paths or request.prefixes):
-            parents = refs.live_parents(commit, first_parent=request.first_parent)
-            expired = refs.collection.has_expired(id)  # the next commit that has not expired shows its changes
-            matches = not expired and await _touches(repository, commit, parents, request)
-        yield id, commit, matches
+    return refs, (await repository.resolve(ref)).commit_id
+
+
+async def _matches(repository: OpenRepository, refs: Refs, id: str, commit: Commit, request: LogRequest) -> bool:
+    if not (_in_time(commit, request) and _says(commit, request)):
+        return False
+    if not (request.paths or request.prefixes):
+        return True
+    if refs.collection.has_expired(id):  # the next commit that has not expired shows its changes
+        return False
+    parents = refs.live_parents(commit, first_parent=request.first_parent)
+    return await _touches(repository, commit, parents, request)
 
 
 def _in_time(commit: Commit, request: LogRequest) -> bool:

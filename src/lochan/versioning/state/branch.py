@@ -14,6 +14,8 @@ AGAIN: Final = 1 << 48
 """In a number that has to be unique: the record's number, plus this for each earlier one of the same record. The first
 one of a record is its plain number. Stored on disk."""
 
+HIDDEN: Final = "hidden-branches"  # in checkpoints: some branches are hidden
+
 _NUMBER = ""  # the number of the record that the counts belong to is under this name
 
 
@@ -33,6 +35,7 @@ class BranchState(msgspec.Struct, frozen=True):
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
+    hidden: bool = False  # lists of branches leave it out
 
     def without_turn(self, request: str) -> "BranchState":
         left = tuple(turn for turn in self.turns if turn.request != request)
@@ -45,7 +48,7 @@ class BranchState(msgspec.Struct, frozen=True):
         return bool(self.turns) and self.turns[0].request == request
 
     def dump(self) -> "DumpedBranch":
-        return DumpedBranch(self.name, self.incarnation, self.head, self.layers.dump(), self.turns)
+        return DumpedBranch(self.name, self.incarnation, self.head, self.layers.dump(), self.turns, self.hidden)
 
 
 class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
@@ -56,10 +59,12 @@ class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
     head: str
     layers: DumpedLayers
     turns: tuple[Turn, ...] = ()
+    hidden: bool = False
 
 
 def load_branch(branch: DumpedBranch) -> BranchState:
-    return BranchState(branch.name, branch.incarnation, branch.head, load(branch.layers), branch.turns)
+    layers = load(branch.layers)
+    return BranchState(branch.name, branch.incarnation, branch.head, layers, branch.turns, branch.hidden)
 
 
 def moved_underneath(branch: str) -> ConcurrentCommit:

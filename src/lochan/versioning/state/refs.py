@@ -38,7 +38,7 @@ from lochan.formats.run import RunRef
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition, StatePart
 from lochan.versioning.repositories import FILES, POOL
-from lochan.versioning.state.branch import DumpedBranch, DumpedStash, load_branch
+from lochan.versioning.state.branch import HIDDEN, DumpedBranch, DumpedStash, load_branch
 from lochan.versioning.state.collection import LINK, DumpedCollection
 from lochan.versioning.state.commits import CommitColumns
 from lochan.versioning.state.guard import RULES_2, RULES_3, DumpedGuard
@@ -134,7 +134,7 @@ _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, W
 class Refs(RefsState, StatePart):
     name: ClassVar[str] = "refs"
     events = tuple(_HANDLERS)
-    features: ClassVar[tuple[str, ...]] = (RULES_2, RULES_3, PULLS_1)
+    features: ClassVar[tuple[str, ...]] = (RULES_2, RULES_3, PULLS_1, HIDDEN)
 
     def apply(self, event: Any, at: EventPosition) -> Any:
         kind = type(event)
@@ -149,7 +149,8 @@ class Refs(RefsState, StatePart):
         return result
 
     def needs(self) -> tuple[str, ...]:
-        return (*self.guard.needs, *((PULLS_1,) if self.pulls.in_use else ()))
+        used = ((PULLS_1, self.pulls.in_use), (HIDDEN, self.has_hidden))
+        return (*self.guard.needs, *(name for name, is_used in used if is_used))
 
     def dump(self) -> DumpedRefs:
         return dump_refs(self)

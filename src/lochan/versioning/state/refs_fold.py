@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Invalid, NotFound, NothingToDo
+from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Invalid, NotFound, NothingToDo, Refused
 from lochan.formats.events import Event
 from lochan.formats.repository_events import (
     BranchCreated,
@@ -17,6 +17,7 @@ from lochan.formats.repository_events import (
     BranchRenamed,
     BranchRestored,
     Committed,
+    HistoryRestored,
     Moved,
     Popped,
     ProtectionSet,
@@ -46,10 +47,12 @@ _STASH = "stash"  # a name for `RecordNames`
 
 
 def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
-    if any(True for _ in refs.branch_table.items()):
+    if refs.kind_table.get("") is not None:
         raise AlreadyExists("this repository was opened before")
     id = event.commit.id
     refs.kind_table.put("", event.kind)
+    if event.bare:
+        return ""
     refs.commit_table.put(id, event.commit)
     refs.point(BranchState(event.default_branch, at.number, id), at)
     return id
@@ -201,7 +204,8 @@ def _turn_over(refs: RefsState, event: TurnOver, at: EventPosition) -> None:
 def _branch_created(refs: RefsState, event: BranchCreated, at: EventPosition) -> str:
     refs.check_free(event.name)
     refs.commit(event.commit)
-    refs.point(BranchState(event.name, refs.next_incarnation(event.name, at), event.commit), at)
+    incarnation = refs.next_incarnation(event.name, at)
+    refs.point(BranchState(event.name, incarnation, event.commit, hidden=event.hidden), at)
     return event.commit
 
 
@@ -247,10 +251,27 @@ def _tag_created(refs: RefsState, event: TagCreated, at: EventPosition) -> str:
 
 
 def _tag_deleted(refs: RefsState, event: TagDeleted, at: EventPosition) -> None:
-    if event.name not in refs.tag_table:
-        hint = "`lochan tag list REPO` shows those there are"
-        raise NotFound(f"no tag {event.name!r}", hint=hint).named(event.name, refs.tag_names)
+    refs.tag(event.name)
     refs.tag_table.drop(event.name)
+
+
+def _history_restored(refs: RefsState, event: HistoryRestored, at: EventPosition) -> None:
+    if not refs.is_bare:
+        raise Refused(
+            "a history is only restored into a repository that has no branch and no tag",
+            hint="`lochan repo create NAME --bare` makes one",
+        )
+    refs.collection.check_derived(refs.rules, event.read_at, 0)
+    refs.collection.check_data(refs.rules, (event.mint,))
+    refs.add_commits(event.commits)
+    for name, id in event.branches.items():
+        refs.check_free(name)
+        refs.commit(id)
+        refs.point(BranchState(name, refs.next_incarnation(name, at), id), at)
+    for name, id in event.tags.items():
+        refs.check_free(name)
+        refs.commit(id)
+        refs.tag_table.put(name, id)
 
 
 # --- stashes (S9) -----------------------------------------------------------------------------------------------------
@@ -296,6 +317,7 @@ HEAD_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], Any]]
     BranchRestored: _branch_restored,
     BranchRenamed: _branch_renamed,
     TagCreated: _tag_created,
+    HistoryRestored: _history_restored,
     TagDeleted: _tag_deleted,
     Stashed: _stashed,
     Popped: _popped,

@@ -12,6 +12,7 @@ from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable, FoldTables
 from lochan.staging.layers import Layers
+from lochan.versioning.name_filter import ALL_NAMES, NameFilter
 from lochan.versioning.repositories import FILES
 from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, Stashes, moved_underneath, record_of
 from lochan.versioning.state.collection import Collection
@@ -106,14 +107,36 @@ class RefsState(FoldTables):
     def find_tag(self, name: str) -> str | None:
         return self.tag_table.get(name)
 
-    def branches(self, prefix: str = "", after: str = "") -> list[BranchState]:
-        """Returns the branches whose names begin with the prefix and come after `after`, in order."""
-        found = (each for name, each in self.branch_table.items() if name > after and name.startswith(prefix))
+    def tag(self, name: str) -> str:
+        """Returns the id of the tag's commit. Raises NotFound."""
+        found = self.tag_table.get(name)
+        if found is None:
+            hint = "`lochan tag list REPO` shows those there are"
+            raise NotFound(f"no tag {name!r}", hint=hint).named(name, self.tag_names)
+        return found
+
+    def branches(self, wanted: NameFilter = ALL_NAMES) -> list[BranchState]:
+        """Returns the branches with such names, in order; hidden ones too."""
+        found = (each for name, each in self.branch_table.items() if wanted.fits(name))
         return sorted(found, key=lambda each: each.name.encode())
 
-    def tags(self, prefix: str = "", after: str = "") -> list[tuple[str, str]]:
-        """Returns the tags whose names begin with the prefix and come after `after`, in order."""
-        return sorted(each for each in self.tag_table.items() if each[0] > after and each[0].startswith(prefix))
+    def shown_branches(self, wanted: NameFilter = ALL_NAMES) -> list[BranchState]:
+        """Returns those of `branches` that are not hidden."""
+        return [each for each in self.branches(wanted) if not each.hidden]
+
+    @property
+    def has_hidden(self) -> bool:
+        """Returns whether a branch is hidden, or a deleted one that can be restored."""
+        return any(each.hidden for table in (self.branch_table, self.deleted_table) for _, each in table.items())
+
+    def tags(self, wanted: NameFilter = ALL_NAMES) -> list[tuple[str, str]]:
+        """Returns the tags with such names, in order."""
+        return sorted(each for each in self.tag_table.items() if wanted.fits(each[0]))
+
+    @property
+    def is_bare(self) -> bool:
+        """Returns whether there is no branch and no tag."""
+        return not any(True for table in (self.branch_table, self.tag_table) for _ in table.items())
 
     def names(self) -> list[str]:
         """Returns the names of all branches and tags."""

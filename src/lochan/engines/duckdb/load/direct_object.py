@@ -33,6 +33,8 @@ from lochan.pools.shape import Array, Object, Type, kind_of, sure, type_at
 ROWS_MAX = 2_000  # the engine takes more at a time
 BYTES_MAX = 4 << 20  # of their texts
 _LEVEL = 1  # as the engine's
+# Of fewer bytes, zstd takes longer to make its contexts than all the rest of the file does, and saves a few bytes.
+_SNAPPY_BYTES_MAX = 32 << 10
 _ARRANGEMENTS = 256  # that are kept: posts come with the same shapes again and again
 _ARROW = {
     BOOL: pa.bool_(),
@@ -186,9 +188,10 @@ def _table(rows: Sequence[InferredRow], arrangement: _Arrangement) -> pa.Table:
 
 def _file(table: pa.Table, shapes: Sequence[ShapeFacts]) -> bytes:
     sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink, table.schema, compression="zstd", compression_level=_LEVEL, store_schema=False
-    ) as writer:
+    compression: dict[str, Any] = {"compression": "zstd", "compression_level": _LEVEL}
+    if table.nbytes <= _SNAPPY_BYTES_MAX:
+        compression = {"compression": "snappy"}
+    with pq.ParquetWriter(sink, table.schema, store_schema=False, **compression) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({FOOTER: shapes_text(shapes)})
     data: bytes = sink.getvalue().to_pybytes()

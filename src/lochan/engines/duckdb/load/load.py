@@ -26,7 +26,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
 from lochan.journal.keys import CarriedOut
-from lochan.pools.commit_objects import ObjectWriter, add_objects, committed_objects, row_count
+from lochan.pools.commit_objects import add_objects, begin_small, committed_objects, row_count
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
@@ -133,7 +133,7 @@ async def land_object(
 
     refs, mint = await repository.refs()
     refs.branch(branch)  # before anything is written
-    entry, storing = ObjectWriter.of(repository, mint).begin(made.data, made.facts)
+    entry, storing = begin_small(repository, mint, made.data, made.facts)
     stored = ensure_future(storing)
     try:
         text = _load_text(made.facts.rows)

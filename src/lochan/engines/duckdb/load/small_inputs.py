@@ -56,7 +56,11 @@ def plain_rows(input: SmallInput, options: LoaderOptions, times: Collection[Path
     try:
         if not _is_lines(input, options):
             return None
-        texts = [line.decode() for line in _lines(input)]
+        data = input.data
+        if data.startswith(b"{") and b"\n" not in data:  # one row, as most posts have
+            texts = [data.decode()]
+        else:
+            texts = [line.decode() for line in _lines(input)]
         if len(texts) > ROWS_MAX:
             return None
         rows = [read_row(text) for text in texts]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ALLOWED, DENIED, FAILED = OUTCOMES = ("allowed", "denied", "failed")
 AUDIT_FIELDS = (
     *("time", "user", "client", "source", "action", "repository", "ref", "path", "about"),
-    *("outcome", "bytes", "status"),
+    *("outcome", "bytes", "status", "access_key"),
 )
 _BY_REQUEST = frozenset(("s3", "rest", "mcp", "api"))  # clients whose changes are requests to a server
 _DENIED = (401, 403)
@@ -105,4 +105,5 @@ def _row(line: EventLine, repository: str) -> Mapping[str, Any]:
         "outcome": ALLOWED,
         "bytes": 0,
         "status": 200,
+        "access_key": "",
     }

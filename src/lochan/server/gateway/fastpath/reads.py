@@ -49,6 +49,7 @@ class FastLog(Protocol):
         user: str,
         id: str,
         received: int = 0,
+        access_key: str = "",
         /,
     ) -> None: ...
 
@@ -179,7 +180,7 @@ class FastReads:
             phases.add(operation, signed - arrived, read.looked - signed, read.body_s)
             log(
                 operation, method, read.path, place.bucket, place.ref, read.inside, len(read.data),
-                arrived, read.source, read.key.user, id,
+                arrived, read.source, read.key.user, id, 0, read.key.id,
             )  # fmt: skip
 
     async def _answered_alone(self, read: PlainRead) -> bool:

@@ -172,17 +172,19 @@ class FastWrites:
         if small is None:
             return ReplayedBody(protocol, data)
         user, source, hashed_at = write.verifier.user, self._gateway.origin(scope), boot()
+        key = "" if write.verifier.key is None else write.verifier.key.id
         repository, branch = target.repository, target.branch
         try:
             entry = await stage(repository, branch, small, user, CLIENT, source)
         except Exception as error:
-            await self._failed(self._request(scope, protocol, arrived, target, user), OPERATION, error)
+            await self._failed(self._request(scope, protocol, arrived, target, (user, key)), OPERATION, error)
             return None
         id = await self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
         waited = looked - signed + boot() - hashed_at  # for the look, and for the pack and its record
         self._gateway.phases.add(OPERATION, signed - arrived, waited, hashed_at - looked)
-        self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, write.length)
+        length = write.length
+        self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, length, key)
         return None
 
     def _plain_write(self, scope: Any) -> PlainWrite | None:
@@ -249,11 +251,14 @@ class FastWrites:
         await self._outbox.send(protocol, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
         return id
 
-    def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
-        """As the general path would have it by now, for the report of an error."""
+    def _request(
+        self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, who: tuple[str, str]
+    ) -> S3Request:
+        """As the general path would have it by now, for the report of an error. `who`: the user and their key."""
         request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
         request.source = self._gateway.origin(scope)
-        request.bucket, request.key, request.user = target.bucket, target.key, user
+        request.bucket, request.key = target.bucket, target.key
+        request.user, request.access_key = who
         request.body_taken = request.body_ended = True
         return request
 

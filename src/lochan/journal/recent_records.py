@@ -1,0 +1,41 @@
+"""The bytes of the last records that a process has folded or appended: a segment that is packed from them needs no
+reading."""
+
+from collections.abc import Sequence
+from typing import Final
+
+_BYTES_MAX: Final = 16 << 20  # some 1,000 records of 64 small puts each
+
+
+class RecentRecords:
+    """Only records that the state has taken, link by link, may be added. Of too many, the oldest are forgotten."""
+
+    def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
+        self._data: dict[int, bytes] = {}  # by number, in order
+        self._bytes = 0
+        self._bytes_max = bytes_max
+        self._is_on = False
+
+    def begin(self) -> None:
+        """Keeps records from now on. A process that only reads packs nothing, and keeps nothing."""
+        self._is_on = True
+
+    def add(self, number: int, data: bytes) -> None:
+        if not self._is_on:
+            return
+        self._data[number] = data
+        self._bytes += len(data)
+        while self._bytes > self._bytes_max:
+            self._forget(next(iter(self._data)))
+
+    def span(self, first: int, last: int) -> Sequence[bytes] | None:
+        """Returns the records `first` to `last`, or None unless all of them are here."""
+        found = [self._data.get(number) for number in range(first, last + 1)]
+        return None if None in found else [data for data in found if data is not None]
+
+    def forget_below(self, number: int) -> None:
+        for old in [each for each in self._data if each < number]:
+            self._forget(old)
+
+    def _forget(self, number: int) -> None:
+        self._bytes -= len(self._data.pop(number))

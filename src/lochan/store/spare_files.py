@@ -1,0 +1,83 @@
+"""Files of a local store that nobody needs any more, kept to be written anew under other names.
+
+    <root>/<path>  ── give ──▶  <root>/.tmp/spare-…  ── take ──▶  written, synced, and given another name
+
+To make a file and to delete it are the dearer parts of a small synced write: the file system finds an inode and blocks,
+and gives them back. On ext4 without a journal, each new file also goes past the inodes of all files that were deleted
+in the last minutes.
+"""
+
+# ruff: noqa: PTH104, PTH108
+# Paths are bytes here.
+import os
+import stat as modes
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from typing import Final, NamedTuple
+
+from lochan.clock import Clock
+from lochan.store.local_files import FOLDER
+
+_FILES_MAX: Final = 1_024
+_BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for small files
+# A reader may have opened the file just before it was given. It has that long to read, and a file system whose clock
+# ticks coarsely has shown another time by then.
+_REST_S: Final = 1.0
+_numbers = count()
+
+
+class SpareFile(NamedTuple):
+    name: bytes
+    fd: int  # open to write
+    size: int  # of what is still in it
+
+
+class SpareFiles:
+    """Of one process. Several threads may use it."""
+
+    def __init__(self, root: bytes, clock: Clock) -> None:
+        self._folder = root + b"/" + FOLDER
+        self._clock = clock
+        self._waiting: deque[tuple[float, bytes]] = deque()  # since when, the oldest first
+
+    def give(self, name: bytes) -> None:
+        """Deletes this file, and keeps it as a spare one if there is room. Raises OSError."""
+        if len(self._waiting) >= _FILES_MAX:
+            os.unlink(name)
+            return
+        spare = self._folder + b"/spare-%d-%d" % (os.getpid(), next(_numbers))
+        os.rename(name, spare)
+        self._waiting.append((self._clock.boot(), spare))
+
+    def take(self) -> SpareFile | None:
+        """Returns one that has rested, or None."""
+        while self._waiting and self._clock.boot() - self._waiting[0][0] >= _REST_S:
+            try:
+                _, name = self._waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return None
+            with suppress(OSError):  # somebody has tidied up
+                found = _opened(name)
+                if found is not None:
+                    return found
+        return None
+
+    def drop(self) -> None:
+        """Removes all of them."""
+        while self._waiting:
+            _, name = self._waiting.popleft()
+            with suppress(OSError):
+                os.unlink(name)
+
+
+def _opened(name: bytes) -> SpareFile | None:
+    """Removes the file and returns None if it may not be written to: a copy of the lake may be made of links, and then
+    the file has another name."""
+    fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    stat = os.fstat(fd)
+    if modes.S_ISREG(stat.st_mode) and stat.st_nlink == 1 and 0 < stat.st_size <= _BYTES_MAX:
+        return SpareFile(name, fd, stat.st_size)
+    os.close(fd)
+    os.unlink(name)
+    return None
