@@ -104,7 +104,7 @@ def test_changes_in_pieces_make_the_same_files_as_all_at_once(
         )
         base = await trees.build(table_of(entry(*item) for item in model.items()), 1)
         seen.clear()
-        return *(await trees._change_tree(base, given, 2, restate=restate)), sorted(seen)
+        return *(await trees._changed(base, given, 2, restate=restate)), sorted(seen)
 
     (whole, restated, seen), (cut, restated_cut, seen_cut) = asyncio.run(files(changes)), asyncio.run(files(pieces()))
     assert (cut.ref, cut.ranges, restated_cut, seen_cut) == (whole.ref, whole.ranges, restated, seen)

@@ -91,10 +91,10 @@ class Schema:
     def restore(self, checkpoint: Checkpoint) -> "State":
         """Restores a state from a checkpoint. Raises FutureFormat for a checkpoint with an unknown part: without it,
         that part would be lost for everybody who reads the next checkpoint."""
-        names = {part.name for part in self.parts} | {
+        known = {part.name for part in self.parts} | {
             f"{_NEEDS}{each}" for part in self.parts for each in part.features
         }
-        unknown = checkpoint.parts.keys() - names - {"keys"}
+        unknown = checkpoint.parts.keys() - known - {"keys"}
         if unknown:
             raise FutureFormat(
                 f"the checkpoint at {checkpoint.number} of {checkpoint.journal} holds {', '.join(sorted(unknown))}, "

@@ -88,7 +88,7 @@ class Trees:
         """Returns `base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared.
         An entry whose content is there already is no change: it stays as it was, with its address. Returns `base`
         itself if nothing changes. Changes that come as several tables are never held all at once."""
-        return (await self._change_tree(base, changes, mint, restate=False))[0]
+        return (await self._changed(base, changes, mint, restate=False))[0]
 
     async def append(self, base: Tree, entries: Sequence[Entry], mint: int) -> Tree:
         """Returns the same as `apply` with these entries, and sooner if they are a few data objects behind all others
@@ -121,9 +121,9 @@ class Trees:
         """Returns a tree like `apply`, for readers of staged changes: an entry whose content is there already gets the
         address and the time of the change. Also returns how many of these there were; if none, `apply` makes the same
         tree."""
-        return await self._change_tree(base, changes, mint, restate=True)
+        return await self._changed(base, changes, mint, restate=True)
 
-    async def _change_tree(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
+    async def _changed(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
         bases = () if restate else (base,)  # a base range of equal content would bring back the old addresses
         with self.assembler(mint, bases) as assembler:
             edit = Edit(
@@ -145,13 +145,13 @@ class Trees:
     @contextmanager
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
         """Yields an assembler. If the rows of a new range are those of a range of `bases`, that range is used."""
-        shared = _known_ranges(bases)
+        known = _known_ranges(bases)
 
         def name(entries: pa.Table) -> Awaitable[RangeRef]:
-            return self.ranges.name(entries, mint, shared)
+            return self.ranges.name(entries, mint, known)
 
         def write(entries: pa.Table, named: Awaitable[RangeRef]) -> Awaitable[None]:
-            return self.ranges.write(entries, named, shared)
+            return self.ranges.write(entries, named, known)
 
         assembler = Assembler(self.cut, self.ranges.load_all, name, write, self.threads, self.width)
         with self.ranges.alone(), assembler:

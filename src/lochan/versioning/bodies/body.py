@@ -125,14 +125,14 @@ class Cutter:
     async def take_some(self, least: int, most: int) -> bytes:
         """Returns the next bytes, without a copy where they came in one chunk. It returns fewer than `least` only at
         the end, and then none."""
-        pieces: list[bytes | memoryview] = []
+        taken: list[bytes | memoryview] = []
         size = 0
         while size < min(least, most) and await self.more():
-            pieces.append(self._cut(most - size))
-            size += len(pieces[-1])
-        if len(pieces) == 1 and isinstance(pieces[0], bytes):
-            return pieces[0]
-        return b"".join(pieces)
+            taken.append(self._cut(most - size))
+            size += len(taken[-1])
+        if len(taken) == 1 and isinstance(taken[0], bytes):
+            return taken[0]
+        return b"".join(taken)
 
     def put_back(self, data: bytes | memoryview) -> None:
         """Puts bytes back, which are then taken next."""

@@ -54,11 +54,11 @@ def _staged(refs: RefsState, event: Staged, at: EventPosition) -> int:
     branch = refs.branch(event.branch)
     refs.branch_table.put(branch.name, msgspec.structs.replace(branch, layers=branch.layers.put(*changes)))
     if event.closes or event.completes:
-        _end_holds(refs, event)
+        _ended(refs, event)
     return at.number
 
 
-def _end_holds(refs: RefsState, event: Staged | WorkspaceStaged) -> None:
+def _ended(refs: RefsState, event: Staged | WorkspaceStaged) -> None:
     refs.collection.close(event.closes)
     if event.completes:
         refs.uploads.close(event.completes)
@@ -106,7 +106,7 @@ def _workspace_staged(refs: RefsState, event: WorkspaceStaged, at: EventPosition
     if event.completes:
         refs.uploads.get(event.completes)
     number = refs.workspaces.stage(event, at)
-    _end_holds(refs, event)
+    _ended(refs, event)
     return number
 
 
