@@ -69,14 +69,14 @@ async def fields_of(at: QueryContext, pool: str) -> list[str]:
         source = PoolSource(await at.snapshots.at(repository, resolved), Scans())
     finally:
         await repository.close()
-    return _below(source, ())
+    return _list_fields(source, ())
 
 
-def _below(source: PoolSource, path: Path) -> list[str]:
+def _list_fields(source: PoolSource, path: Path) -> list[str]:
     found = []
     for name in source.members(path):
         inner = (*path, name)
         found.append(".".join(inner))
-        if len(inner) < _DEPTH and any(known.leaf.kind == OBJECT for known in source.known(inner)):
-            found += _below(source, inner)
+        if len(inner) < _DEPTH and any(info.leaf.kind == OBJECT for info in source.known(inner)):
+            found += _list_fields(source, inner)
     return found

@@ -24,5 +24,5 @@ class QueryContext:
     store: Store
     place: StoreLocation  # opens the same store in another process
     verified: VerifiedFiles  # the files that were checked
-    instances: Instances  # of DuckDB, reused by queries
+    instances: Instances  # instances of DuckDB, reused by queries
     tell: Tell | None = None  # records work that runs on Spark

@@ -98,9 +98,9 @@ class PartForms:
     @classmethod
     def of(cls, groups: Iterable[MergeGroup]) -> PartForms:
         several = sorted((group for group in groups if not group.alone), key=lambda group: group.first)
-        known: dict[Facts, int] = {}
-        numbers = [tuple(known.setdefault(form, len(known)) for form in group.forms) for group in several]
-        return cls(tuple(known), tuple(group.first for group in several), tuple(numbers))
+        number_of: dict[Facts, int] = {}
+        numbers = [tuple(number_of.setdefault(form, len(number_of)) for form in group.forms) for group in several]
+        return cls(tuple(number_of), tuple(group.first for group in several), tuple(numbers))
 
     def of_part(self, part: int) -> list[Facts]:
         return [self.forms[number] for number in self.numbers[bisect_right(self.firsts, part) - 1]]
@@ -188,9 +188,9 @@ def merge_part(target: PoolTarget, forms: PartForms, records: Iterable[pa.Record
     first = next(each, None)
     if first is None:
         return
-    known = forms.of_part(first.column("part")[0].as_py())
+    facts = forms.of_part(first.column("part")[0].as_py())
     with reports_errors(), task_session(target) as session:
-        knowledge = Knowledge(_known_forms(Forms(), known))
+        knowledge = Knowledge(_known_forms(Forms(), facts))
         rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
         yield from spill_messages(target, store_written(target, rewriting.written()))
@@ -218,8 +218,8 @@ def _read(target: PoolTarget, task: MergeTask, *, whole: bool) -> Iterator[tuple
 
 def _key_and_rows(rewriting: ObjectRewriter, target: PoolTarget) -> tuple[str, str]:
     """Returns the SQL for the sort key of each row, and for the rows. All rows of a group have one layout."""
-    known, [relation] = rewriting.laid_out()
-    by = Order(relation.layout, target.settings, known.by_id).by()
+    numbered, [relation] = rewriting.laid_out()
+    by = Order(relation.layout, target.settings, numbered.by_id).by()
     return (sort_key(by) if by else "''::BLOB"), relation.sql
 
 
@@ -251,8 +251,8 @@ def _part(bounds: Sequence[bytes], low: int, high: int) -> str:
     return f"CASE WHEN {_KEY} < {blob_sql(bounds[middle])} THEN {below} ELSE {above} END"
 
 
-def _known_forms(forms: Forms, known: Iterable[Facts]) -> list[Form]:
-    return [forms.of(facts) for facts in known]
+def _known_forms(forms: Forms, every: Iterable[Facts]) -> list[Form]:
+    return [forms.of(facts) for facts in every]
 
 
 def _sample_batch(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:

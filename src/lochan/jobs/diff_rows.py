@@ -166,7 +166,7 @@ def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
     sides = reading.sides
     store = open_on_executor(reading.place, SystemClock(), Ids())
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
-        reader = BodyReader(store, OutsideFiles(partial(_outside, reading.place)))
+        reader = BodyReader(store, OutsideFiles(partial(_open_outside, reading.place)))
         placed = place_parts(sides, task.side, task.entries, reader, files_of(store), Path(folder))
         for batch in part_lines(asyncio.run(placed), sides.is_pool, sides.keys, reading.limits):
             yield with_side(task.side, batch)
@@ -204,7 +204,7 @@ def _session(reading: DiffReading) -> DuckSession:
     return DuckSession(reading.limits, folders=[], temp=spark_folder(), ordered=True)
 
 
-def _outside(place: StoreLocation, url: str) -> Store:
+def _open_outside(place: StoreLocation, url: str) -> Store:
     """Opens a store outside the lake, with the lake's own keys."""
     return place.at(url).open(clock=SystemClock(), ids=Ids())
 

@@ -53,7 +53,7 @@ class EntrySpool:
     def add(self, table: pa.Table) -> None:
         batch = as_batch(table)
         self._bytes += batch.nbytes
-        self._parts.append(_Held(batch) if self._bytes <= MEMORY_BYTES else self._written(batch))
+        self._parts.append(_Held(batch) if self._bytes <= MEMORY_BYTES else self._write_part(batch))
         self._paths.append(batch.column("path"))
 
     def pieces(self) -> Iterator[pa.Table]:
@@ -86,7 +86,7 @@ class EntrySpool:
             before += len(rows)
         return pa.Table.from_batches([concat(batches).take(pa.array(places))], RUN_SCHEMA)
 
-    def _written(self, batch: pa.RecordBatch) -> _Part:
+    def _write_part(self, batch: pa.RecordBatch) -> _Part:
         if self._file < 0:
             self._folder = make_folder()
             self._file = os.open(f"{self._folder}/entries", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)

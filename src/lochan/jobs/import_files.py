@@ -240,7 +240,7 @@ class RunFiles:
             if upto is not None and made.run.min_path.encode() > upto.encode():
                 return
             entries = await self._open(number)
-            low, high = _behind(entries, after), len(entries) if upto is None else _behind(entries, upto)
+            low, high = _row_after(entries, after), len(entries) if upto is None else _row_after(entries, upto)
             for start in range(low, high, PIECE):
                 yield entries.slice(start, min(PIECE, high - start))
 
@@ -258,7 +258,7 @@ class RunFiles:
         return table.select(ENTRY_SCHEMA.names)
 
 
-def _behind(entries: pa.Table, path: str) -> int:
+def _row_after(entries: pa.Table, path: str) -> int:
     paths, key = entries["path"], path.encode()
     low, high = 0, len(entries)
     while low < high:

@@ -68,8 +68,8 @@ class JobEntries:
 
     @property
     def unparsed_times(self) -> dict[str, int]:
-        known = TaskMessage(unparsed_times=unparsed_times(self.total.entries))
-        return together([self.total, known]).unparsed_times
+        counts = TaskMessage(unparsed_times=unparsed_times(self.total.entries))
+        return together([self.total, counts]).unparsed_times
 
     async def paths(self) -> pa.StringArray:
         """Returns the paths, in no order."""

@@ -244,15 +244,16 @@ class PutCounter:
     """Counts what a task puts to the store, where it is put.
 
     The counts travel in the task's messages, so only those tries count whose messages Spark accepted: an accumulator of
-    Spark would count a task twice that was tried twice. What other tries put is in no commit, and is not counted."""
+    Spark would count a task twice that was tried twice. Bytes that other tries put are in no commit, and are not
+    counted."""
 
     def __init__(self, store: Store) -> None:
         self._counts = RequestCounts()
-        self._told = 0
+        self._reported = 0
         self.store = CountingStore(store, self._counts)  # a store that counts the bytes that are put through it
 
     def message(self, entry: Entry, rows: int, folders: tuple[str, ...] = ()) -> TaskMessage:
         """Returns the message about an object that was put."""
         put = self._counts.total.bytes_out
-        new, self._told = put - self._told, put
+        new, self._reported = put - self._reported, put
         return TaskMessage((entry,), rows, entry.size, put_bytes=new, folders=folders)

@@ -122,8 +122,8 @@ class JobReporter:
     def wrote(self, size_bytes: int) -> None:
         """Reports that tasks put so many more bytes to the store. What this process puts is counted by its store."""
         with self._lock:
-            known = self._record.executor_bytes or 0
-            self._record = msgspec.structs.replace(self._record, executor_bytes=known + size_bytes)
+            before = self._record.executor_bytes or 0
+            self._record = msgspec.structs.replace(self._record, executor_bytes=before + size_bytes)
 
     def log(self, text: str) -> None:
         """Adds a line to the log. It may have names and counts, but never a value of a row."""
@@ -197,7 +197,7 @@ async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor, id:
 
 
 async def end_silent(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> None:
-    await _put_silent(place, _ended_record(place, record, result))
+    await _put_silent(place, _end_record(place, record, result))
 
 
 async def add_silent_batch(
@@ -207,15 +207,15 @@ async def add_silent_batch(
     each hour in which a batch came, and it is done when its last batch is."""
     now = place.clock.wall()
     id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
-    known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
-    await _put_silent(place, _ended_record(place, known, result))
+    found = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
+    await _put_silent(place, _end_record(place, found, result))
 
 
 def _silent_record(id: str, kind: str, about: str, actor: Actor, now: int) -> JobRecord:
     return JobRecord(FORMAT, id, kind, about, actor.user, actor.client, actor.source, "", now, now, silent=True)
 
 
-def _ended_record(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> JobRecord:
+def _end_record(place: JobPlace, record: JobRecord, result: LandResult | Exception) -> JobRecord:
     now = place.clock.wall()
     record = msgspec.structs.replace(record, beat=now, ended=now)
     if isinstance(result, Exception):
@@ -251,7 +251,7 @@ def _add_driver_bytes(place: JobPlace, record: JobRecord) -> JobRecord:
     return msgspec.structs.replace(record, driver_bytes=(record.driver_bytes or 0) + counts.total.bytes_out)
 
 
-# --- the jobs of a lake as they are now: what each told last, and which are lost -------------------------------------
+# --- the jobs of a lake as they are now: the last report of each, and which are lost ----------------------------------
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
 SILENT_S = 86_400.0  # for a job that is recorded only when it ends
@@ -280,8 +280,8 @@ def _row(job: JobRecord) -> dict[str, Any]:
 
 async def job(store: Store, id: str, now: int) -> JobRecord:
     """Returns the job with this id, or the only one whose id begins with it. Raises NotFound, Ambiguous or Corrupt."""
-    known = id.isascii() and id.isalnum()
-    ids = [id_of(stat.path) async for stat in store.list(f"{PREFIX}{id}")] if known else []
+    is_prefix = id.isascii() and id.isalnum()
+    ids = [id_of(stat.path) async for stat in store.list(f"{PREFIX}{id}")] if is_prefix else []
     if not ids:
         raise NotFound(f"there is no job {id}", hint="`lochan jobs` lists them; the oldest are forgotten")
     if len(ids) > 1 and id not in ids:

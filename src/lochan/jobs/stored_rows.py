@@ -54,13 +54,13 @@ def _typed_value(value: Any, type: Type, path: Path | None, times: Collection[Pa
     if value is None:
         return None
     if isinstance(there, Object):
-        return {name: _typed_value(value[name], of, _below(path, name), times) for name, of in there.fields}
+        return {name: _typed_value(value[name], of, _path_below(path, name), times) for name, of in there.fields}
     if isinstance(there, Array):
         return value if there.of is None else [_typed_value(each, there.of, None, times) for each in value]
     return _time(value, there, path, times) if kind_of(there) == TIME else value
 
 
-def _below(path: Path | None, name: str) -> Path | None:
+def _path_below(path: Path | None, name: str) -> Path | None:
     return None if path is None else (*path, name)
 
 

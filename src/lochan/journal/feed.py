@@ -257,8 +257,8 @@ def _repository(event: Event) -> str:
             verb = "took the lake's" if event.default else "set"
             return f"{verb} retention rules for {patterns}" if patterns else f"{verb} no retention rules"
         case collection.DefaultRetentionSet():
-            said = event.rules
-            patterns = ", ".join([*(rule.pattern for rule in said.rules), *(rule.name for rule in said.drops)])
+            changed = event.rules
+            patterns = ", ".join([*(rule.pattern for rule in changed.rules), *(rule.name for rule in changed.drops)])
             return f"set default retention rules for {patterns}" if patterns else "set no default retention rules"
         case collection.Aliased():
             return f"aliased {event.address} to {event.target}"

@@ -79,7 +79,7 @@ class Keys:
 
     def remember(self, entry: RecordEntry, record_time: int, result: Any) -> None:
         """Enters its key, and those of the requests that its changes carry out too."""
-        user = self._own(entry.actor.user)
+        user = self._own_keys(entry.actor.user)
         carried = (entry.key, entry.fingerprint, entry.pending)
         for key, fingerprint, pending in (carried, *((each.key, each.fingerprint, False) for each in entry.others)):
             made = key_time(key)
@@ -103,7 +103,7 @@ class Keys:
         for name, (floor, known) in _decoder.decode(dumped).items():
             self._users.put(name, _UserKeys(known, floor, self))
 
-    def _own(self, name: str) -> "_UserKeys":
+    def _own_keys(self, name: str) -> "_UserKeys":
         """Returns the user's keys. They are copied first if they belong to the state that this one was forked from."""
         user = self._users.get(name)
         if user is None or user.owner is not self:

@@ -74,8 +74,8 @@ class Journals:
             opened = await self._open_postgres(journal, schema, slots)
         else:
             at = store or self._store
-            known = None if self._known is None else self._known.take(journal)
-            opened = await Journal.open(journal, schema, slots, at, self._clock, self._ids, self._settings, known=known)
+            state = None if self._known is None else self._known.take(journal)
+            opened = await Journal.open(journal, schema, slots, at, self._clock, self._ids, self._settings, known=state)
             if self._known is not None:
                 self._known.note_opened(journal, opened)
         self._opened.add(opened)

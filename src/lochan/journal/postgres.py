@@ -214,7 +214,7 @@ class PostgresConnection:
 
     async def _in_turn(self, query: str, values: Row) -> list[Row]:
         async with self._turn:
-            connection = await self._connected()
+            connection = await self._open_connection()
             try:
                 return await self._execute(connection, query, values)
             except psycopg.Error as error:
@@ -232,7 +232,7 @@ class PostgresConnection:
         finally:
             timer.cancel()
 
-    async def _connected(self) -> psycopg.AsyncConnection[Row]:
+    async def _open_connection(self) -> psycopg.AsyncConnection[Row]:
         if self._connection is None:
             try:
                 self._connection = await psycopg.AsyncConnection.connect(**self._options, autocommit=True)

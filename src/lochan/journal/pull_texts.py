@@ -19,8 +19,8 @@ def pull_text(event: Event) -> str:
         case pulls.PullReopened():
             return f"reopened pull request {event.pull}"
         case pulls.PullReviewed():
-            said = {"approve": "approved", "changes": "asked for changes of"}.get(event.verdict, "withdrew a review of")
-            return f"{said} pull request {event.pull} at {event.commit[:_DIGITS]}"
+            verb = {"approve": "approved", "changes": "asked for changes of"}.get(event.verdict, "withdrew a review of")
+            return f"{verb} pull request {event.pull} at {event.commit[:_DIGITS]}"
         case pulls.PullReviewDismissed():
             return f"dismissed the review of {event.user} on pull request {event.pull}"
         case pulls.PullCommented():

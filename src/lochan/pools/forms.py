@@ -94,7 +94,7 @@ class Form:
         return {**dict(columns(self.layout)), **beside}
 
     @cached_property
-    def _seen(self) -> dict[Path, list[_Seen]]:
+    def _by_path(self) -> dict[Path, list[_Seen]]:
         return {}
 
     def types(self, path: Path) -> dict[Type, None]:
@@ -116,15 +116,15 @@ class Form:
         for id, shape in self.shapes.items():
             for path, type, below in _walk(shape):
                 found.setdefault(path, []).append(_Seen(id, type, below))
-        self._seen.update(found)
+        self._by_path.update(found)
 
     def _at(self, path: Path) -> list[_Seen]:
-        if path not in self._seen:
+        if path not in self._by_path:
             found = ((id, type_at(shape, path)) for id, shape in self.shapes.items())
-            self._seen[path] = [
+            self._by_path[path] = [
                 _Seen(id, type, _maybe_above(self.shapes[id], path)) for id, type in found if type is not None
             ]
-        return self._seen[path]
+        return self._by_path[path]
 
     def decimals(self, path: Path, lists_as_text: bool = False) -> DecimalColumn | None:
         """Returns the column of all numbers among the texts at this path; its name is empty if there are none. Returns
@@ -149,7 +149,7 @@ class Form:
         lists at its path."""
         key = leaf, lists_as_text
         if key not in self._places:
-            self._places[key] = self._open_place(leaf) if self.is_open else self._found(leaf, lists_as_text)
+            self._places[key] = self._open_place(leaf) if self.is_open else self._find_place(leaf, lists_as_text)
         return self._places[key]
 
     def _open_place(self, leaf: Leaf) -> Place | None:
@@ -157,7 +157,7 @@ class Form:
             return None
         return Place(frozenset(), False, (BODY_COLUMN,), leaf.path, by_value=True)
 
-    def _found(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
+    def _find_place(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
         if leaf.kind == DECIMAL:
             decimal = self.decimals(leaf.path, lists_as_text)
             return None if decimal is None or not decimal.column else Place(frozenset(), False, (decimal.column,))

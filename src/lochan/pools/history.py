@@ -36,11 +36,11 @@ async def step(trees: Trees, before: Tree, after: Tree) -> Step:
         removed += table.filter(pc.equal(table["kind"], REMOVED))["path"].to_pylist()
         come = table.filter(pc.equal(table["kind"], ADDED))
         added += come["path"].to_pylist()
-        akin += _akin(come)
+        akin += _related_objects(come)
     return Step(frozenset(removed), frozenset(added), tuple(akin))
 
 
-def _akin(come: pa.Table) -> list[Objects]:
+def _related_objects(come: pa.Table) -> list[Objects]:
     metadata = pc.struct_field(come["right"], "metadata").combine_chunks()
     texts = pc.map_lookup(metadata, COMPUTED_FROM, "first") if len(metadata) else pa.array([], pa.string())
     found = come.append_column("from", texts).filter(pc.is_valid(texts))
@@ -91,14 +91,14 @@ class History:
         added: Objects = frozenset().union(*(each.added for each in self._did.values()))
         holding: dict[str, Objects] = {}
         for point in self._points:
-            holding[point.id] = await self._held(point, holding, objects)
+            holding[point.id] = await self._held_objects(point, holding, objects)
         # A line that branched off earlier may still hold objects from then. They prove nothing about later changes.
         counted = [holding[each.id] for each in self._points if each.follows or holding[each.id] <= base | added]
         last = holding[self._points[-1].id] if self._points else now
         dropped = frozenset().union(*counted) - last
         return Side(now, counted[:-1] if counted[-1:] == [now] else counted, dropped)
 
-    async def _held(self, point: Point, holding: dict[str, Objects], objects: Objects) -> Objects:
+    async def _held_objects(self, point: Point, holding: dict[str, Objects], objects: Objects) -> Objects:
         if not point.parents:
             return await objects_in(point.tree, objects)
         first, did = point.parents[0], self._did[point.id]

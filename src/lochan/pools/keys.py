@@ -173,9 +173,9 @@ def _plain(value: Any, what: str) -> bytes:
         case bool():
             return bytes([_BOOL, value])
         case int():
-            return _number(value) if _INT_MIN <= value <= _INT_MAX else _exact(Decimal(value))
+            return _number(value) if _INT_MIN <= value <= _INT_MAX else _encode_exact(Decimal(value))
         case Decimal():
-            return _exact(value)
+            return _encode_exact(value)
         case float():
             if isnan(value):
                 raise Invalid(f"the key {what} is NaN, which cannot be ordered", hint="leave it out, or use null")
@@ -198,7 +198,7 @@ def _number(value: int | float) -> bytes:
     return bytes([_NUMBER]) + ordered.to_bytes(8, "big") + _REST.pack(rest + 0x8000)
 
 
-def _exact(value: Decimal) -> bytes:
+def _encode_exact(value: Decimal) -> bytes:
     """Returns the nearest encoding of a number that neither 64 bits nor a double can represent. It is never stored."""
     near = float(value)
     rest = int((value - Decimal(near)).to_integral_value(ROUND_FLOOR)) if isfinite(near) else 0

@@ -40,8 +40,8 @@ class Alternate(NamedTuple):
 
     kind: str
     column: str  # the physical name, within the parent's struct; empty if there is nothing to store
-    members: tuple[Member, ...] = ()  # of an object
-    element: Type = NULL  # of an array
+    members: tuple[Member, ...] = ()  # only for an object
+    element: Type = NULL  # only for an array
     original: str = ""  # for times: the column of texts that the time does not reproduce, if there is one
 
     def leaves(self) -> int:

@@ -124,7 +124,7 @@ class _Joining:
         sides = _Sides(base, await self._tree(ours), await self._tree(theirs))
         did = await step(self._repository.trees, base, sides.theirs)
         since = [only_left(self._look_up, *pair) for pair in ((ours, theirs), (theirs, ours))]
-        mixed = self._mixed(did, *since)
+        mixed = self._is_mixed(did, *since)
         if len(bases) == 1 and not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return await self._by_name(sides)
         histories = await self._history(since[0], bases), await self._history(since[1], bases)
@@ -132,7 +132,7 @@ class _Joining:
         if len(bases) > 1:  # their merge is in no history: the whole way from it is one step
             more += [did, await step(self._repository.trees, base, sides.ours)]
         if mixed:
-            more += await (await self._history(self._elsewhere(bases, *since), bases)).steps()
+            more += await (await self._history(self._commits_elsewhere(bases, *since), bases)).steps()
         return await self._by_family(what, sides, did, histories, more)
 
     async def _base(self, bases: list[str]) -> Tree:
@@ -159,12 +159,12 @@ class _Joining:
         sides = _Sides(await self._tree(base), await self._repository.tree(self._on.head), await self._tree(theirs))
         did = await step(self._repository.trees, sides.base, sides.theirs)
         line = only_left(self._look_up, ours, since)
-        mixed = anywhere or again in line or self._mixed(did, line, [base, theirs])
+        mixed = anywhere or again in line or self._is_mixed(did, line, [base, theirs])
         if not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return JoinResult(await self._by_name(sides))
         bases = merge_bases(self._look_up, ours, since)
         histories = await self._history(line, bases), _Change(did, sides)
-        others = self._elsewhere(bases, line) if mixed else only_left(self._look_up, since, ours)
+        others = self._commits_elsewhere(bases, line) if mixed else only_left(self._look_up, since, ours)
         related = await self._history(others, bases)
         replayed = await step(self._repository.trees, await self._tree(ours), sides.ours)
         tree = await self._by_family(what, sides, did, histories, [*await related.steps(), replayed])
@@ -204,10 +204,10 @@ class _Joining:
         ]
         settled = settle(base, here, there, steps)
         entries = _Entries(sides, histories)
-        computed = await self._computed(what, settled, entries)
-        return await self._changed(sides.ours, settled, entries, computed)
+        computed = await self._compute_objects(what, settled, entries)
+        return await self._change_tree(sides.ours, settled, entries, computed)
 
-    async def _computed(self, what: str, settled: SettledObjects, entries: "_Entries") -> list[Entry]:
+    async def _compute_objects(self, what: str, settled: SettledObjects, entries: "_Entries") -> list[Entry]:
         made: list[Entry] = []
         for rows in settled.rows:
             if not rows.ours - rows.theirs and not rows.theirs - rows.ours:
@@ -231,7 +231,9 @@ class _Joining:
         base, ours, theirs = [await entries.of(objects - shared) for objects in rows]
         return RowMerge(base, ours, theirs, settings_of(self._repository.repository), strategy)
 
-    async def _changed(self, ours: Tree, settled: SettledObjects, entries: "_Entries", computed: list[Entry]) -> Tree:
+    async def _change_tree(
+        self, ours: Tree, settled: SettledObjects, entries: "_Entries", computed: list[Entry]
+    ) -> Tree:
         removed = set(settled.removed)
         for rows in settled.rows:
             removed |= rows.ours - rows.theirs
@@ -248,12 +250,12 @@ class _Joining:
         made = self._made.get(id)
         return await self._repository.tree(self._on.look_up(id)) if made is None else made[1]
 
-    def _mixed(self, did: Step, *lines: Sequence[str]) -> bool:
+    def _is_mixed(self, did: Step, *lines: Sequence[str]) -> bool:
         """Returns whether one of these commits may hold objects or rows of commits that are not its ancestors."""
         refs = self._repository.folded()
         return bool(did.akin) or any(refs.has_brought(id) for line in lines for id in line)
 
-    def _elsewhere(self, bases: Sequence[str], *lines: Sequence[str]) -> list[str]:
+    def _commits_elsewhere(self, bases: Sequence[str], *lines: Sequence[str]) -> list[str]:
         """Returns the commits of all other histories since the merge base, children first: objects brought from one
         went through its steps."""
         refs = self._repository.folded()

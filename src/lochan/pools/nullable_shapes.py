@@ -43,7 +43,7 @@ def is_ambiguous(shapes: Iterable[Object]) -> bool:
 
 def _join_types(types: Collection[Type]) -> dict[Type, Type]:
     into: dict[Type, Type] = {}
-    for alike in _alike(types):
+    for alike in _group_by_names(types):
         into |= _joined_objects(alike)
     for type in map(sure, types):
         if not isinstance(type, Object) and type != NULL:
@@ -69,7 +69,7 @@ def _joined_objects(objects: list[Object]) -> dict[Type, Type]:
     }
 
 
-def _alike(types: Iterable[Type]) -> Iterable[list[Object]]:
+def _group_by_names(types: Iterable[Type]) -> Iterable[list[Object]]:
     by_names: dict[tuple[str, ...], list[Object]] = {}
     for type in dict.fromkeys(map(sure, types)):
         if isinstance(type, Object):
@@ -80,5 +80,5 @@ def _alike(types: Iterable[Type]) -> Iterable[list[Object]]:
 def _is_ambiguous(types: Collection[Type]) -> bool:
     if sum(isinstance(type, Maybe) or type == NULL for type in types) > 1:
         return True
-    fields = (zip(*(each.fields for each in alike), strict=True) for alike in _alike(types))
+    fields = (zip(*(each.fields for each in alike), strict=True) for alike in _group_by_names(types))
     return any(_is_ambiguous({type for _, type in each}) for every in fields for each in every)

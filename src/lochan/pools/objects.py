@@ -62,14 +62,14 @@ async def entries(tree: Tree) -> pa.Table:
 
 def describe_object(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
     """Describes an object for people."""
-    known = facts.from_metadata(entry.metadata, entry.path)
+    described = facts.from_metadata(entry.metadata, entry.path)
     return {
         "id": object_id(entry.path),
-        "rows": known.rows,
+        "rows": described.rows,
         "bytes": entry.size,
-        **_span(known.key_min, known.key_max, settings),
-        "keyless": known.keyless,
-        "shapes": len(known.shapes),
+        **_span(described.key_min, described.key_max, settings),
+        "keyless": described.keyless,
+        "shapes": len(described.shapes),
     }
 
 

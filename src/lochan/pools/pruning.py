@@ -119,9 +119,9 @@ def _ends_of(test: Test, path: Path) -> Ends:
         case All(tests):
             return _closest([_ends_of(each, path) for each in tests])
         case Either(tests):
-            return _around([_ends_of(each, path) for each in tests])
+            return _enclose([_ends_of(each, path) for each in tests])
         case OneOf(of, values) if of == path and values:
-            return _around([_ends(Compare(of, "==", *value)) for value in values])
+            return _enclose([_ends(Compare(of, "==", *value)) for value in values])
         case Compare() if test.path == path:
             return _ends(test)
     return Ends()
@@ -147,7 +147,7 @@ def _closest(ends: Sequence[Ends]) -> Ends:
     return Ends(max(low, key=_place, default=None), min(high, key=_place, default=None))
 
 
-def _around(ends: Sequence[Ends]) -> Ends:
+def _enclose(ends: Sequence[Ends]) -> Ends:
     low, high = [each.low for each in ends], [each.high for each in ends]
     return Ends(
         None if None in low else min(low, key=_place, default=None),

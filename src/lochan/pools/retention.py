@@ -63,12 +63,12 @@ def older_rows(rule: DropRule, before: list[DropRule], settings: PoolSettings, n
     rule decides."""
     name = path_text(settings.keys[0].path)
     past = datetime.fromtimestamp((now - round(rule.older_days * DAY_US)) // 1_000_000, UTC)
-    terms = [f"{name} < {past:%Y-%m-%dT%H:%M:%SZ}", *_inside(rule, name)]
-    terms += [f"not ({' and '.join(_inside(each, name) or ['true'])})" for each in before]
+    terms = [f"{name} < {past:%Y-%m-%dT%H:%M:%SZ}", *_span_tests(rule, name)]
+    terms += [f"not ({' and '.join(_span_tests(each, name) or ['true'])})" for each in before]
     return " and ".join(terms)
 
 
-def _inside(rule: DropRule, name: str) -> list[str]:
+def _span_tests(rule: DropRule, name: str) -> list[str]:
     low = [f"{name} >= {_literal(rule.low)}"] if rule.low else []
     return [*low, *([f"{name} <= {_literal(rule.high)}"] if rule.high else [])]
 

@@ -74,6 +74,6 @@ ANY_ROW = AnyRow()
 
 
 def both(tests: Iterable[Test]) -> Test:
-    known = [test for test in tests if not isinstance(test, AnyRow)]
-    parts = [part for test in known for part in (test.tests if isinstance(test, All) else (test,))]
+    decidable = [test for test in tests if not isinstance(test, AnyRow)]
+    parts = [part for test in decidable for part in (test.tests if isinstance(test, All) else (test,))]
     return All(tuple(parts)) if len(parts) > 1 else parts[0] if parts else ANY_ROW

@@ -41,7 +41,7 @@ def parse(
     declared = [key.path for key, is_time in parsed if is_time] + parse_paths("--time", times)
     _check_keys(found)
     primary = parse_paths("--primary-key", primary_key)
-    return PoolSettings(found, nulls == "first", size_bytes, _once(declared), _once(primary))
+    return PoolSettings(found, nulls == "first", size_bytes, _drop_repeated(declared), _drop_repeated(primary))
 
 
 def parse_path(text: str, option: str = "") -> Path:
@@ -82,7 +82,7 @@ def parse_paths(option: str, given: Sequence[str]) -> list[Path]:
     return found
 
 
-def _once(paths: Sequence[Path]) -> tuple[Path, ...]:
+def _drop_repeated(paths: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(paths))
 
 

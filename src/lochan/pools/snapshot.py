@@ -142,8 +142,8 @@ class Snapshot:
     def forms(self, indices: Indices) -> Indices:
         """Returns a number for each object, equal for objects of one form (see `forms.py`)."""
         new = indices[self._form[indices] < 0]
-        known = self._numbers_of_forms
-        self._form[new] = [known.setdefault(each.form(), len(known)) for each in self._open(new)]
+        numbers = self._numbers_of_forms
+        self._form[new] = [numbers.setdefault(each.form(), len(numbers)) for each in self._open(new)]
         found: Indices = self._form[indices]
         return found
 
@@ -180,12 +180,12 @@ class Snapshot:
 
     def objects(self, indices: Sequence[int]) -> list[DataObject]:
         at = np.array(indices, dtype=np.int64)
-        taken = self.entries.select(["path", "blocks", "size"]).take(_arrow(self._row[at]))
-        blocks = pc.list_flatten(taken["blocks"])  # each list has one block
+        rows = self.entries.select(["path", "blocks", "size"]).take(_arrow(self._row[at]))
+        blocks = pc.list_flatten(rows["blocks"])  # each list has one block
         columns = (
-            map(objects.object_id, taken["path"].to_pylist()),
+            map(objects.object_id, rows["path"].to_pylist()),
             pc.struct_field(blocks, "address").to_pylist(),
-            taken["size"].to_pylist(),
+            rows["size"].to_pylist(),
             pc.struct_field(blocks, "sha256").to_pylist(),
             self.rows[at].tolist(),
         )

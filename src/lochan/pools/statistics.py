@@ -75,14 +75,14 @@ class StatisticsTest:
             case Has():
                 return self._may if types else self._may + self._reason(f"no {name}")
             case Valued():
-                return self._against(self._present(path) == 0, _no_value(path))
+                return self._against(self._count_present(path) == 0, _no_value(path))
             case IsNull() if NULL not in types:
                 return self._may + self._reason(f"no null in {name}")
             case Missing() if self._form.has_always(path):
                 return self._may + self._reason(f"every row has {name}")
-        return self._against(self._present(path) == self._rows, f"every row has a value in {name}")
+        return self._against(self._count_present(path) == self._rows, f"every row has a value in {name}")
 
-    def _present(self, path: Path) -> npt.NDArray[np.int64]:
+    def _count_present(self, path: Path) -> npt.NDArray[np.int64]:
         """Returns how many rows of each object have a value there that is not null, or -1 if that is unknown."""
         kinds = {kind_of(each) for each in self._form.types(path)} - {NULL}
         places = [self._form.place(Leaf(path, kind)) for kind in kinds]
@@ -98,12 +98,12 @@ class StatisticsTest:
 
     def _all_pass(self, test: Compare) -> Mask:
         """Returns the objects in which every row passes. This is certain only for columns with known bounds."""
-        kinds = [kind for kind in _alike(test.kind) if self._form.place(Leaf(test.path, kind)) is not None]
+        kinds = [kind for kind in _comparable_kinds(test.kind) if self._form.place(Leaf(test.path, kind)) is not None]
         others = {kind_of(each) for each in self._form.types(test.path)} - {NULL, *kinds}
         passing = np.full(len(self._may), not others and bool(kinds))
         if not passing.any():
             return passing
-        passing &= self._present(test.path) == self._rows
+        passing &= self._count_present(test.path) == self._rows
         for kind in kinds:
             place = self._form.place(Leaf(test.path, kind))
             assert place is not None
@@ -136,20 +136,20 @@ class StatisticsTest:
             test = test._replace(op=">=")  # a time may be later within the microsecond
         if test.kind in NUMBERS and self._form.decimals(test.path) is None:
             yield self._may  # a text may be a number of many digits
-        for kind in _alike(test.kind):
+        for kind in _comparable_kinds(test.kind):
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
                 yield self._may if place.inside is not None else self._column_without(test, self._columns(place.column))
 
     def _column_without(self, test: Compare, columns: Values) -> Judged:
         judged = self._may.copy()
-        known = np.flatnonzero(columns != None)  # noqa: E711  for each
-        facts: list[ColumnFacts] = columns[known].tolist()
+        with_facts = np.flatnonzero(columns != None)  # noqa: E711  for each
+        facts: list[ColumnFacts] = columns[with_facts].tolist()
         empty = np.fromiter((each.present == 0 for each in facts), np.bool_, len(facts))
-        outside = _outside(test, facts) & ~empty
-        judged[known[empty]] = self._reason(_no_value(test.path))
-        judged[known[outside]] = self._reason(_by_ends(test.path))
-        left = known[judged[known] == 0]
+        outside = _excluded_by_bounds(test, facts) & ~empty
+        judged[with_facts[empty]] = self._reason(_no_value(test.path))
+        judged[with_facts[outside]] = self._reason(_by_ends(test.path))
+        left = with_facts[judged[with_facts] == 0]
         if test.op == "==" and test.kind in (INT, STRING):
             filtered = _check_filters(test, columns[left].tolist())
             judged[left[filtered]] = self._reason(f"the filter of {path_text(test.path)}")
@@ -164,7 +164,7 @@ def _by_ends(path: Path) -> str:
     return f"least and greatest {path_text(path)}"
 
 
-def _alike(kind: str) -> tuple[str, ...]:
+def _comparable_kinds(kind: str) -> tuple[str, ...]:
     """Returns the kinds whose values compare with each other."""
     return NUMBERS if kind in NUMBERS else (kind,)
 
@@ -199,7 +199,7 @@ def _comparable(value: Any, *kinds: str) -> Any:
     return Decimal(repr(value) if isinstance(value, float) else value)
 
 
-def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
+def _excluded_by_bounds(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     """Returns the objects whose bounds exclude the test. Python compares ints and floats exactly."""
     outside = np.zeros(len(columns), np.bool_)
     bounded = [at for at, each in enumerate(columns) if each.least is not None and each.greatest is not None]

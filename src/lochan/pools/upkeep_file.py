@@ -71,32 +71,32 @@ class _Reader:
         section = self._section(name, node, tuple(_COMPACT))
         fields = {_COMPACT[key][0]: self._value(f"{name}.{key}", at, _COMPACT[key][1]) for key, at in section.items()}
         if fields.get("size_bytes") == 0:
-            raise self._wrong(section["size"], f"{name}.size is 0", hint="leave it out for the pool's own size")
+            raise self._error(section["size"], f"{name}.size is 0", hint="leave it out for the pool's own size")
         return base._replace(compact=True, **fields)
 
     def _branches(self, name: str, node: yaml.Node) -> tuple[str, ...]:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         if not nodes:
-            raise self._wrong(node, f"{name} names no branch", hint="`compact: false` leaves a pool alone")
+            raise self._error(node, f"{name} names no branch", hint="`compact: false` leaves a pool alone")
         for each in nodes:
             if not isinstance(each, yaml.ScalarNode):
-                raise self._wrong(each, f"{name} has {noun(each)} in it, where a branch should be named")
+                raise self._error(each, f"{name} has {noun(each)} in it, where a branch should be named")
             try:
                 check_ref_name(each.value)
             except Invalid as error:
-                raise self._wrong(each, error.message, hint=error.hint) from None
+                raise self._error(each, error.message, hint=error.hint) from None
         return tuple(dict.fromkeys(each.value for each in nodes))
 
     def _section(self, name: str, node: yaml.Node, known: tuple[str, ...] | None) -> dict[str, yaml.Node]:
         """Returns the values by key, without keys that have no value."""
         if not isinstance(node, yaml.MappingNode):
-            raise self._wrong(node, f"{name} is {noun(node)}, but should be made of `key: value` lines")
+            raise self._error(node, f"{name} is {noun(node)}, but should be made of `key: value` lines")
         found: dict[str, yaml.Node] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self._wrong(key, f"{noun(key)} cannot be a key")
+                raise self._error(key, f"{noun(key)} cannot be a key")
             if key.value in found:
-                raise self._wrong(key, f"{key.value!r} was already given in {name}", hint="keep one of the two")
+                raise self._error(key, f"{key.value!r} was already given in {name}", hint="keep one of the two")
             if known is not None and key.value not in known:
                 raise self._unknown(name, key, known)
             found[key.value] = value
@@ -104,11 +104,11 @@ class _Reader:
 
     def _value(self, name: str, node: yaml.Node, kind: SettingKind) -> Any:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._wrong(node, f"{name} is {noun(node)}, but should be {kind.expected}")
+            raise self._error(node, f"{name} is {noun(node)}, but should be {kind.expected}")
         try:
             return kind.parse(node.value, ValueContext(Path("/"), Path("/")))
         except ValueError:
-            raise self._wrong(node, f"{name} is {node.value[:80]!r}, which is not {kind.expected}") from None
+            raise self._error(node, f"{name} is {node.value[:80]!r}, which is not {kind.expected}") from None
 
     def _unknown(self, name: str, key: yaml.ScalarNode, known: tuple[str, ...]) -> Invalid | Refused:
         if key.value in _LATER:
@@ -117,7 +117,7 @@ class _Reader:
                 f"{at}: {key.value} is not implemented yet", hint="leave it out; only `compact` is supported"
             )
         near = did_you_mean(key.value, known)
-        return self._wrong(key, f"there is no {key.value!r} in {name}{near}", hint=f"there are {', '.join(known)}")
+        return self._error(key, f"there is no {key.value!r} in {name}{near}", hint=f"there are {', '.join(known)}")
 
-    def _wrong(self, node: yaml.Node, message: str, *, hint: str = "") -> Invalid:
+    def _error(self, node: yaml.Node, message: str, *, hint: str = "") -> Invalid:
         return Invalid(f"{where(self._file, node)}: {message}", hint=hint)

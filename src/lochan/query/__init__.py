@@ -1,4 +1,4 @@
-"""From a query's text to one relational plan, and from the plan to text for an engine.
+"""Compiles a query's text to one relational plan, and the plan to text for an engine.
 
 text ─ syntax/ ─▶ ast ─ compile/ ─▶ sqlglot tree ─ dialects/ ─▶ SQL of DuckDB or Spark ─▶ columns ─ output/ ─▶ rows
 text ─ sql/ ────────────────────────────▲

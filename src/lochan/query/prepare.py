@@ -1,4 +1,4 @@
-"""From a query's text to a plan that an engine can run, with everything resolved at one moment."""
+"""Prepares a query: turns its text into a plan that an engine can run, with everything resolved at one moment."""
 
 from __future__ import annotations
 

@@ -162,8 +162,8 @@ class Backup:
     async def _journal(self, journal: Journal, end: JournalEnd) -> None:
         before = self._before.journals.get(journal.journal) if self._before else None
         after, digest = await self._copy.packed_upto(journal.journal)
-        known = before.number if before is not None else 0
-        await self._copy.copy_journal(journal.journal, self._records(journal, after, digest, end, before), known)
+        upto = before.number if before is not None else 0
+        await self._copy.copy_journal(journal.journal, self._records(journal, after, digest, end, before), upto)
 
     async def _records(
         self, journal: Journal, after: int, digest: bytes, end: JournalEnd, before: JournalEnd | None

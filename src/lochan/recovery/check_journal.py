@@ -1,5 +1,5 @@
-"""Checks the files of one journal: records, segments and checkpoints. What is folded from the records is compared with
-the stored checkpoints."""
+"""Checks the files of one journal: records, segments and checkpoints. The state that is folded from the records is
+compared with the stored checkpoints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JournalCheck:
         damage = folded.damage
         if damage is not None:
             yield self._finding(damage.what, damage.path, damage.message)
-            async for each in self._after(damage.number, damage.path, files):
+            async for each in self._check_after(damage.number, damage.path, files):
                 yield each
         elif folded.state.number == 0 and self._journal != _LAKE and not self._is_mirror:
             detail = "its journal is empty, though the lake names it: all of its files are gone"
@@ -55,7 +55,7 @@ class JournalCheck:
         for invalid in folded.invalid:
             path = slot_path(self._journal, invalid.number)
             yield self._finding("event-invalid", path, f"record {invalid.number}: {invalid.message}")
-        async for each in self._superseded(files):
+        async for each in self._check_superseded(files):
             yield each
         for checkpoint in folded.checkpoints:
             kept = self._checkpoint(checkpoint, folded)
@@ -72,22 +72,22 @@ class JournalCheck:
         unreadable = "another" not in found.reason
         return self._finding("checkpoint-damaged" if unreadable else "checkpoint-differs", found.path, found.reason)
 
-    async def _after(self, number: int, path: str, files: JournalFiles) -> AsyncIterator[Finding]:
+    async def _check_after(self, number: int, path: str, files: JournalFiles) -> AsyncIterator[Finding]:
         """Checks whether each file after the place where the chain breaks is intact in itself."""
         for group in files.segments:
             own = segment_path(self._journal, group)
             if group * GROUP >= number and own != path:
-                error = await self._broken(own, partial(segments.decode, what=own))
+                error = await self._find_damage(own, partial(segments.decode, what=own))
                 if error:
                     yield self._finding("segment-damaged", own, error)
         for slot in files.slots:
             own = slot_path(self._journal, slot)
             if slot > number and slot // GROUP not in files.segments and own != path:
-                error = await self._broken(own, partial(records.decode, what=own))
+                error = await self._find_damage(own, partial(records.decode, what=own))
                 if error:
                     yield self._finding("record-damaged", own, error)
 
-    async def _broken(self, path: str, decode: Callable[[bytes], object]) -> str:
+    async def _find_damage(self, path: str, decode: Callable[[bytes], object]) -> str:
         try:
             await get_decoded(self._store, path, decode)
         except (Corrupt, FutureFormat) as error:
@@ -96,7 +96,7 @@ class JournalCheck:
             return ""
         return ""
 
-    async def _superseded(self, files: JournalFiles) -> AsyncIterator[Finding]:
+    async def _check_superseded(self, files: JournalFiles) -> AsyncIterator[Finding]:
         """Checks the slots of groups that are packed: a trimmer deletes them, and a late write in one is not a record
         (J4, J5)."""
         by_group: dict[int, list[int]] = {}

@@ -73,7 +73,7 @@ class RepositoryCheck:
             self._add(kind, f"{id}/{table.file}", "" if table.is_missing else table.what)
         blocks = BlockListCheck(listed.table, self._aliases)
         await self._check_live(refs, blocks)
-        for damage in await self._confirmed(blocks):
+        for damage in await self._confirm_damage(blocks):
             self._add(damage.kind, damage.address, self._where(damage))
         if blocks.more:
             self._add("data-missing", f"{id}/data/", "further files", count=blocks.more)
@@ -132,7 +132,7 @@ class RepositoryCheck:
         return _list_names(paths, _commits(refs, trees))
 
     # --- data ---------------------------------------------------------------------------------------------------------
-    async def _confirmed(self, blocks: BlockListCheck) -> list[BlockDamage]:
+    async def _confirm_damage(self, blocks: BlockListCheck) -> list[BlockDamage]:
         """Returns the damage that is real. A listing may be stale (F-S8), so the files that it lacks are looked up by
         name."""
         found = []
@@ -163,8 +163,8 @@ class RepositoryCheck:
         refs, file = self.folded.state.of(Refs), self._in_file.get(damage.address, "")
         detail = f"{damage.detail}; " if damage.detail else ""
         trees = {tree for tree, ranges in self.live.trees.items() if any(each.file == file for each in ranges)}
-        said = _list_names("of", _commits(refs, trees)) if trees else "staged"
-        return f"{detail}needed by {damage.path!r} {said}"
+        users = _list_names("of", _commits(refs, trees)) if trees else "staged"
+        return f"{detail}needed by {damage.path!r} {users}"
 
     # --- the rest -----------------------------------------------------------------------------------------------------
     async def _check_plans(self, refs: Refs) -> None:

@@ -56,7 +56,7 @@ class LakeCopy:
             files.add(path)
         source = await ListedFiles.listed(self._source, f"{repository}/")
         target = await ListedFiles.listed(self._target, f"{repository}/")
-        await self._copy_plain(self._missing(pa.array(sorted(files), pa.string()), source, target))
+        await self._copy_plain(self._missing_paths(pa.array(sorted(files), pa.string()), source, target))
         await self._copy_data(live.blocks, source, target)
         return live
 
@@ -67,7 +67,7 @@ class LakeCopy:
                 if not stat.path.endswith("/clock"):
                     yield stat.path
 
-    def _missing(self, paths: pa.Array, source: ListedFiles, target: ListedFiles) -> list[str]:
+    def _missing_paths(self, paths: pa.Array, source: ListedFiles, target: ListedFiles) -> list[str]:
         """Returns the paths that the target does not have with the same size."""
         same = pc.equal(pc.fill_null(_sizes(paths, source), -1), pc.fill_null(_sizes(paths, target), -2))
         self.totals.kept += pc.sum(same).as_py() or 0
@@ -95,7 +95,7 @@ class LakeCopy:
         self.totals.bytes += len(data)
 
     async def _copy_data(self, blocks: pa.Table, source: ListedFiles, target: ListedFiles) -> None:
-        wanted = set(self._missing(blocks["address"].combine_chunks().unique(), source, target))
+        wanted = set(self._missing_paths(blocks["address"].combine_chunks().unique(), source, target))
         parts = [each for each in by_address(blocks) if each["address"][0].as_py() in wanted]
         await map_concurrently(self._copy_body, parts, _AT_ONCE)
 

@@ -84,16 +84,16 @@ class Deriver:
         and the name decides."""
         match recipe:
             case CommitRecipe():
-                return self._committed(recipe)
+                return self._committed_trees(recipe)
             case JoinRecipe():
-                return self._joined(recipe)
+                return self._join_trees(recipe)
             case WorkspaceRecipe():
                 return self._of_workspace(recipe)
             case CoverRecipe():
-                return self._covering(recipe)
+                return self._covering_trees(recipe)
         raise TypeError(type(recipe))
 
-    async def _committed(self, recipe: CommitRecipe) -> AsyncIterator[Tree]:
+    async def _committed_trees(self, recipe: CommitRecipe) -> AsyncIterator[Tree]:
         base = await self.trees.open(recipe.base)
         left = [(await self._runs.open(each)).batch.column("path") for each in recipe.leftovers]
         yield await self.trees.apply(base, self._changes(recipe, base, left), recipe.mint)
@@ -106,7 +106,7 @@ class Deriver:
         async for table in View(recipe.layers, base, self._runs).scan_changes():
             yield table if stayed is None else table.filter(pc.invert(pc.is_in(table["path"], value_set=stayed)))
 
-    async def _joined(self, recipe: JoinRecipe) -> AsyncIterator[Tree | None]:
+    async def _join_trees(self, recipe: JoinRecipe) -> AsyncIterator[Tree | None]:
         ours, theirs = await self._tree(recipe.ours), await self._tree(recipe.theirs)
         if recipe.is_merge:
             ids = recipe.ours_id, recipe.theirs_id
@@ -124,11 +124,11 @@ class Deriver:
             theirs = await self.trees.apply(fork, changes, recipe.mint)
             yield (await merge(self.trees, fork, ours, theirs, mint=recipe.mint)).tree
 
-    async def _covering(self, recipe: CoverRecipe) -> AsyncIterator[Tree]:
+    async def _covering_trees(self, recipe: CoverRecipe) -> AsyncIterator[Tree]:
         base = await self.trees.open(recipe.base)
-        for known in {None, recipe.known}:
-            if known is None or known.runs == tuple(each.id for each in recipe.covered[: len(known.runs)]):
-                plan = CoveringPlan(recipe.covered, known)
+        for over in {None, recipe.known}:
+            if over is None or over.runs == tuple(each.id for each in recipe.covered[: len(over.runs)]):
+                plan = CoveringPlan(recipe.covered, over)
                 made = await covering_tree.make(plan, base, self.trees, self._runs, recipe.mint)
                 yield await self.trees.open(type(recipe.target)(made.tree, made.file))
 

@@ -78,7 +78,7 @@ KINDS: dict[str, FindingKind] = {
     "data-missing": FindingKind("the bytes of an object are gone", _RESTORE),
     "data-short": FindingKind("the file has fewer bytes than an object needs of it", _RESTORE),
     "data-damaged": FindingKind("the bytes of an object are not those that were written", _RESTORE),
-    # --- what is there besides
+    # --- other files
     "file-foreign": FindingKind(
         "Lochan did not write this file, and never touches it", "remove it if it is not yours", NOTE
     ),

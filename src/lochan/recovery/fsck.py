@@ -83,7 +83,7 @@ class Fsck:
         journal = JournalCheck(self._store, LAKE, "", LAKE_PARTS, is_mirror=is_mirror)
         folded, findings = await journal.fold()
         if not self._request.repositories:
-            async for each in self._repaired(None, folded, findings):
+            async for each in self._repair_findings(None, folded, findings):
                 yield each
             async for each in self._small_files(folded):
                 yield each
@@ -93,7 +93,7 @@ class Fsck:
             async for each in self._repository(repository, is_mirror):
                 yield each
         if not self._request.repositories:
-            async for each in self._besides(repositories):
+            async for each in self._check_others(repositories):
                 yield each
 
     async def _lake_file(self) -> tuple[LakeFile | None, Finding | None]:
@@ -114,10 +114,10 @@ class Fsck:
         self.totals.files += check.files
         self.totals.bytes += check.bytes
         self.totals.events += check.folded.replay.events if check.folded else 0
-        async for each in self._repaired(check, check.folded, findings):
+        async for each in self._repair_findings(check, check.folded, findings):
             yield each
 
-    async def _repaired(
+    async def _repair_findings(
         self, check: RepositoryCheck | None, folded: FoldedJournal | None, findings: list[Finding]
     ) -> AsyncIterator[Finding]:
         if not self._request.repair or folded is None or not any(each.is_damage for each in findings):
@@ -135,7 +135,7 @@ class Fsck:
         paths = set[str]()
         async for stat in self._store.list(_KEYS):
             paths.add(stat.path)
-            found = await self._broken("key-damaged", stat, partial(_check_key, path=stat.path, others=keys))
+            found = await self._find_damage("key-damaged", stat, partial(_check_key, path=stat.path, others=keys))
             if found:
                 yield found
         sealed = [key.id for _, key in folded.state.of(AccessState).key_table.items()] if folded else []
@@ -146,7 +146,7 @@ class Fsck:
             (SCRUB, "report-damaged", check_report),
         ):
             async for stat in self._store.list(prefix):
-                found = await self._broken(kind, stat, partial(decode, path=stat.path))
+                found = await self._find_damage(kind, stat, partial(decode, path=stat.path))
                 if found and self._request.repair:
                     with self._scratch() as scratch:
                         moved = await Repair(self._store, scratch, self._clock).set_aside(stat.path)
@@ -154,7 +154,7 @@ class Fsck:
                 elif found:
                     yield found
 
-    async def _broken(self, kind: str, stat: Stat, decode: Callable[[bytes], object]) -> Finding | None:
+    async def _find_damage(self, kind: str, stat: Stat, decode: Callable[[bytes], object]) -> Finding | None:
         try:
             await get_decoded(self._store, stat.path, decode)
         except (Corrupt, FutureFormat) as error:
@@ -163,9 +163,9 @@ class Fsck:
             return None
         return None
 
-    # --- what is there besides ---
-    async def _besides(self, repositories: Repositories) -> AsyncIterator[Finding]:
-        known = {each.id: each.name for each in kept_repositories(repositories)}
+    # --- other files ---
+    async def _check_others(self, repositories: Repositories) -> AsyncIterator[Finding]:
+        names = {each.id: each.name for each in kept_repositories(repositories)}
         async for folder in _folders(self._store):
             listed = await ListedFiles.listed(self._store, folder)
             if _is_repository(folder) and not repositories.knows(folder[:-1]):
@@ -174,7 +174,7 @@ class Fsck:
                 continue
             foreign = listed.foreign()
             for row in foreign.slice(0, _FOREIGN_MAX).to_pylist():
-                name = known.get(folder[:-1], "")
+                name = names.get(folder[:-1], "")
                 yield Finding(kind="file-foreign", path=row["path"], repository=name, bytes=row["size"])
             if len(foreign) > _FOREIGN_MAX:
                 count = len(foreign) - _FOREIGN_MAX

@@ -55,7 +55,7 @@ class LiveCheck:
         self._entries = entries
         self.damaged: dict[str, FileDamage] = {}
         self.files: set[str] = set()  # files that were read
-        self._told: set[str] = set()  # ranges whose entries were passed on; those of a base are not
+        self._passed_on: set[str] = set()  # ranges whose entries were passed on; those of a base are not
         self._bases: BoundedCache[str, EntryRows] = BoundedCache(_BASE_BYTES_MAX)
         self.trees: dict[str, tuple[RangeRef, ...]] = {}  # ranges by the file of their tree, if that can be read
         self.refs: dict[str, TreeRef] = {}
@@ -86,8 +86,8 @@ class LiveCheck:
     async def check_ranges(self, ranges: Iterable[RangeRef]) -> None:
         """Checks ranges, and the bases of those that are patches. Which entries of a base are needed depends on its
         patches."""
-        own = {each.file: each for each in sorted(ranges, key=_by_base) if each.file not in self._told}
-        self._told |= own.keys()
+        own = {each.file: each for each in sorted(ranges, key=_by_base) if each.file not in self._passed_on}
+        self._passed_on |= own.keys()
         await self._each(self._check_range, own)
         bases = {each.file: each for each in with_bases(own.values()) if each.file not in self.files}
         self.files |= bases.keys()

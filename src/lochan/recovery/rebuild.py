@@ -286,9 +286,9 @@ class Rebuild:
 
     def _why_lost(self, file: str, notes: _Notes) -> str:
         note = notes.by_file.get(file)
-        told = [self._cannot[each] for each in (file, *sorted(notes.makers(file))) if each in self._cannot]
-        if told:
-            return told[0]
+        reasons = [self._cannot[each] for each in (file, *sorted(notes.makers(file))) if each in self._cannot]
+        if reasons:
+            return reasons[0]
         if note is not None and note.reason:
             return note.reason
         if file.startswith("ranges/"):

@@ -80,7 +80,7 @@ class LakeRebuild:
         repositories = own.state.of(Repositories)
         chosen = [repositories.get(name) for name in self._request.repositories] or repositories.all()
         if not self._request.repositories:
-            yield await self._rebuilt("", own, ())
+            yield await self._rebuild_result("", own, ())
         for repository in chosen:
             yield await self._repository(repository)
 
@@ -95,18 +95,18 @@ class LakeRebuild:
             for each in results:
                 if each.outcome == MADE or (self._request.to is not None and each.outcome != LOST):
                     await self._write(each, await rebuild.bytes_of(each.path), scratch)
-            return await self._rebuilt(repository.name, folded, results)
+            return await self._rebuild_result(repository.name, folded, results)
 
-    async def _rebuilt(self, name: str, folded: FoldedJournal, results: Sequence[RebuiltFile]) -> JournalRebuild:
+    async def _rebuild_result(self, name: str, folded: FoldedJournal, results: Sequence[RebuiltFile]) -> JournalRebuild:
         made = [await self._checkpoint(folded, each) for each in self._checkpoints(folded)]
-        every = [each._replace(outcome=MISSING) if self._is_only_told(each) else each for each in (*made, *results)]
+        every = [each._replace(outcome=MISSING) if self._is_unwritten(each) else each for each in (*made, *results)]
         unlike = tuple(each for each in every if each.outcome in (MADE, MISSING, DIFFERS, LOST))
         primary = sum(bool(note.reason) for note in folded.notes)
         return JournalRebuild(
             name, folded.replay.events, dict(Counter(each.outcome for each in every)), primary, unlike
         )
 
-    def _is_only_told(self, made: RebuiltFile) -> bool:
+    def _is_unwritten(self, made: RebuiltFile) -> bool:
         return self._request.check and made.outcome == MADE
 
     def _checkpoints(self, folded: FoldedJournal) -> list[RebuiltFile]:

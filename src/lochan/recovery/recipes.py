@@ -119,8 +119,8 @@ class CoverRecipe(TreeRecipe, frozen=True, kw_only=True):
 
     @property
     def trees(self) -> tuple[TreeRef, ...]:
-        known = () if self.known is None else (TreeRef(self.known.tree, self.known.file),)
-        return (self.base, *known)
+        inputs = () if self.known is None else (TreeRef(self.known.tree, self.known.file),)
+        return (self.base, *inputs)
 
     @property
     def runs(self) -> tuple[RunRef, ...]:
@@ -177,19 +177,19 @@ def _of_commit(refs: Refs, event: Committed, number: int) -> Iterator[Recipe]:
             leftovers=event.leftovers,
         )
     if event.then is not None:
-        known = {event.commit.id: event.commit}
-        yield from _of_join(_Join(refs, known, event.then, event.origin, 0, number))
+        commits = {event.commit.id: event.commit}
+        yield from _of_join(_Join(refs, commits, event.then, event.origin, 0, number))
 
 
 def _of_move(refs: Refs, event: Moved, number: int) -> Iterator[Recipe]:
-    known: dict[str, Commit] = {}
+    commits: dict[str, Commit] = {}
     origins = event.origins if len(event.origins) == len(event.commits) else (None,) * len(event.commits)
     for commit, origin in zip(event.commits, origins, strict=True):
-        known[commit.id] = commit
+        commits[commit.id] = commit
         if event.workspace:
             yield from _of_workspace(refs, event, commit, number)
         else:
-            yield from _of_join(_Join(refs, known, commit, origin, event.mint, number, event.why))
+            yield from _of_join(_Join(refs, commits, commit, origin, event.mint, number, event.why))
 
 
 class _Join(msgspec.Struct, frozen=True):
@@ -223,7 +223,7 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
     joined = [join.look_up(each) for each in (theirs_id, *bases)]
     if target.file in [tree_of(each).file for each in joined]:
         return  # it is one of them, and was made before
-    asked = Strategy(origin.strategy or ASK, origin.prefixes)
+    chosen = Strategy(origin.strategy or ASK, origin.prefixes)
     yield JoinRecipe(
         number=join.number,
         target=target,
@@ -234,7 +234,7 @@ def _of_join(join: _Join) -> Iterator[Recipe]:
         theirs_id=theirs_id,
         bases=tuple(joined[1:]),
         is_merge=is_merge,
-        strategies=(asked,) if origin.strategy or not is_merge else _UNTOLD,
+        strategies=(chosen,) if origin.strategy or not is_merge else _UNTOLD,
         look_up=join.look_up,
     )
 
@@ -283,13 +283,13 @@ def _of_compaction(refs: Refs, event: Compacted, number: int) -> Iterator[Recipe
     over = event.over
     if over is not None and over.file:
         by_id = {each.id: each for each in (*layers.runs, *event.outputs)}
-        known = layers.over if layers.over is not None and layers.over.base == over.base else None
+        covering = layers.over if layers.over is not None and layers.over.base == over.base else None
         yield CoverRecipe(
             number=number,
             target=TreeRef(over.tree, over.file),
             base=tree_of(refs.recorded(branch.head)),
             covered=tuple(by_id[id] for id in over.runs),
-            known=known,
+            known=covering,
         )
 
 

@@ -37,7 +37,7 @@ class Repair:
         self, check: RepositoryCheck | None, folded: FoldedJournal, findings: list[Finding]
     ) -> AsyncIterator[Finding]:
         """Yields the same findings, each with what was repaired. `check` is that of a repository."""
-        made = await self._derived(check, folded, findings)
+        made = await self._derive_files(check, folded, findings)
         for found in findings:
             how = ""
             if found.kind == "segment-damaged" and folded.damage is not None:
@@ -50,7 +50,7 @@ class Repair:
                 how, found = await self._replace(made[found.path], found)
             yield msgspec.structs.replace(found, repaired=how)
 
-    async def _derived(
+    async def _derive_files(
         self, check: RepositoryCheck | None, folded: FoldedJournal, findings: list[Finding]
     ) -> dict[str, RebuiltFile]:
         if check is None or check.live is None or folded.damage is not None or not check.live.damaged:
@@ -91,14 +91,14 @@ class Repair:
                 path = slot_path(state.journal, number)
                 chain.fold(records.decode(await self._store.get(path), path))
             packed = Segment(group, first, tuple(sealed.data for sealed in chain.take()))
-            chain.fold(await self._following(state.journal, group))
+            chain.fold(await self._read_following(state.journal, group))
         except (Corrupt, NotFound):
             return ""
         aside = await self.set_aside(found.path)
         await self._store.put(found.path, segments.encode(packed))
         return f"packed again from its slots; the old file is {aside}; check once more what comes after it"
 
-    async def _following(self, journal: str, group: int) -> records.SealedRecord:
+    async def _read_following(self, journal: str, group: int) -> records.SealedRecord:
         number = (group + 1) * GROUP
         try:
             data = await self._store.get(segment_path(journal, group + 1))

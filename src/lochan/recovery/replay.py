@@ -38,8 +38,8 @@ class InvalidEvent(NamedTuple):
 
 
 class Replay:
-    """`watched` are types of events. `observe` is called with each such event and the state before it. `fold` returns
-    its results, except for events that turn out to be invalid."""
+    """A fold of a journal. `watched` are types of events. `observe` is called with each such event and the state before
+    it. `fold` returns its results, except for events that turn out to be invalid."""
 
     def __init__(
         self,
@@ -115,19 +115,19 @@ class Replay:
             return []
         if len(entry.changes) == 1:
             at = EventPosition(number, time, entry.actor.user, entry.changes[0].version)
-            return self._seen(self.state, entry.changes[0], at)
+            return self._observe_change(self.state, entry.changes[0], at)
         fork = self.state.fork()
         found: list[Any] = []
         for change in entry.changes:
             at = EventPosition(number, time, entry.actor.user, change.version)
-            found += self._seen(fork, change, at)
+            found += self._observe_change(fork, change, at)
             try:
                 fork.apply(RecordEntry(entry.actor, "", b"", (change,)), number, time)
             except LochanError:
                 return []  # the whole entry is invalid
         return found
 
-    def _seen(self, state: State, change: RecordChange, at: EventPosition) -> list[Any]:
+    def _observe_change(self, state: State, change: RecordChange, at: EventPosition) -> list[Any]:
         if change.type not in self._watched:
             return []
         event = state.schema.vocabulary.decode(change, state.journal, at.number)
@@ -181,16 +181,16 @@ class _LazyPiece:
 
     @property
     def changes(self) -> Placed:
-        return self._decoded().changes
+        return self._decode_piece().changes
 
     @property
     def keys(self) -> list[bytes]:
-        return self._decoded().keys
+        return self._decode_piece().keys
 
     def __len__(self) -> int:
         return self._stretch.count
 
-    def _decoded(self) -> InlinePiece:
+    def _decode_piece(self) -> InlinePiece:
         if self._piece is None:
             numbered = enumerate(_changes_of(self._stretch), self._base + 1)
             self._piece = InlinePiece({change.path: (at, change) for at, change in numbered}, self.top)

@@ -18,14 +18,14 @@ async def verify_backup(backup: Store) -> BackupManifest:
     """Returns the manifest of an intact backup. Raises NotFound if there is no complete one, and Corrupt if something
     is damaged that the lake itself had not lost."""
     manifest = await read_manifest(backup)
-    known = {path for path, _ in manifest.lost}
+    lost_paths = {path for path, _ in manifest.lost}
     state = await state_at(backup, LAKE, manifest.journals[LAKE], LAKE_PARTS)
     for repository in kept_repositories(state.of(Repositories)):
         own = await state_at(backup, repository.id, manifest.journals[repository.id], (Refs,))
         live = await live_set(backup, repository.id, own.of(Refs))
         damaged = [f"{repository.id}/{each.file}" for each in live.damaged]
         damaged += [each.address for each in await check_bytes(backup, live.blocks)]
-        wrong = [path for path in damaged if path not in known]
+        wrong = [path for path in damaged if path not in lost_paths]
         if wrong:
             raise Corrupt(
                 f"{len(wrong):,} files of the backup of {repository.name!r} are damaged, the first is {wrong[0]}",

@@ -39,7 +39,7 @@ class RangeCut:
     def first(self, paths: pa.StringArray) -> int:
         """Returns the first row whose path's hash is divisible by `modulus`, or -1 if there is none."""
         for low in range(0, len(paths), _HASHED_AT_ONCE):
-            hashes = bloom.hash_all(_alone(paths[low : low + _HASHED_AT_ONCE]))
+            hashes = bloom.hash_all(_copy_paths(paths[low : low + _HASHED_AT_ONCE]))
             found = np.flatnonzero(hashes % np.uint64(self.modulus) == 0)
             if len(found):
                 return low + int(found[0])
@@ -61,7 +61,7 @@ class RangeCut:
         return count == self.most or (count >= self.least and bloom.hash_one(path) % self.modulus == 0)
 
 
-def _alone(paths: pa.StringArray) -> pa.StringArray:
+def _copy_paths(paths: pa.StringArray) -> pa.StringArray:
     """Returns the same paths, without the texts before the first: the array may be a slice of a very long one."""
     if not len(paths):
         return paths
@@ -213,7 +213,7 @@ class Assembler:
         loop = running_loop() if self._width > 1 else None
         if loop is None:
             ref = await self._name(rows)
-            await self._write(rows, _ready(ref))
+            await self._write(rows, _return_ref(ref))
             self._done.append(ref)
             return
         if len(self._writing) == self._width:
@@ -223,7 +223,7 @@ class Assembler:
         self._writing.append(loop.create_task(plain(self._write(rows, naming))))
 
 
-async def _ready(ref: RangeRef) -> RangeRef:
+async def _return_ref(ref: RangeRef) -> RangeRef:
     return ref
 
 

@@ -27,7 +27,8 @@ from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
 
 class Edit:
-    """`width` ranges are opened and changed in parallel. `restated` counts entries whose content was there already."""
+    """Applies changes to ranges. `width` ranges are opened and changed in parallel. `restated` counts entries whose
+    content was there already."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Edit:
         if within is None or within.ref is not step.ref:
             within = _Within(step.ref, await self._load(step.ref))
         changes = as_batch(step.changes)
-        stop = within.rows.count if step.last else within.rows.seek(_behind(changes), within.seen)
+        stop = within.rows.count if step.last else within.rows.seek(_end_of(changes), within.seen)
         part = within.rows.batch.slice(within.seen, stop - within.seen)
         change = partial(with_changes, restate=self._restate, untested=self._into.cut.untested(within.seen))
         return _Result(within, stop, await self._threads.run(change, part, changes), step.last)
@@ -209,6 +210,6 @@ def entries_of_changes(changes: pa.Table) -> pa.Table:
     return changes.select(ENTRY_SCHEMA.names)
 
 
-def _behind(changes: pa.RecordBatch) -> bytes:
+def _end_of(changes: pa.RecordBatch) -> bytes:
     last: str = changes.column("path")[-1].as_py()
     return last.encode() + b"\0"

@@ -64,7 +64,7 @@ _NO_CONFLICTS = pa.RecordBatch.from_arrays(
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How a merge decides conflicts: by the longest of `prefixes` that matches a path, or else by `otherwise`.
+    """Decides the conflicts of a merge: by the longest of `prefixes` that matches a path, or else by `otherwise`.
 
     The source is theirs, the destination ours. With "default" the user decides, and with "base-wins" neither side's
     change is applied."""
@@ -105,7 +105,7 @@ async def merge(
 ) -> MergeResult:
     """Merges the changes of `theirs` since `base` into `ours`. If both made the same change, our entry stays with its
     address."""
-    settled = _one_sided(base, ours, theirs)
+    settled = _take_one_side(base, ours, theirs)
     if settled is not None:
         return MergeResult(settled, 0, CONFLICT_SCHEMA.empty_table())
     conflicts: list[pa.Table] = []
@@ -135,7 +135,7 @@ async def conflicts(
     after: str = "",
 ) -> AsyncIterator[pa.Table]:
     """Yields tables of CONFLICT_SCHEMA, in path order. It is lazy, and no table is empty."""
-    if _one_sided(base, ours, theirs) is not None:
+    if _take_one_side(base, ours, theirs) is not None:
         return
     within = span(prefix, after)
     plan = segments(*(overlapping(tree.ranges, within) for tree in (base, ours, theirs)))
@@ -253,7 +253,7 @@ async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed, patche
             await assembler.add_range(ref)
 
 
-def _one_sided(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
+def _take_one_side(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
     if theirs.ref.id in (base.ref.id, ours.ref.id):
         return ours
     return theirs if ours.ref.id == base.ref.id else None
@@ -290,8 +290,8 @@ def _decide(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, 
     paths, in_base, in_theirs = compare(base, theirs)
     at, found = locate(ours.column("path"), paths)
     in_ours = np.where(found, at, -1)
-    alike = _same(ours, in_ours, theirs, in_theirs)
-    untouched = _same(base, in_base, ours, in_ours)
+    alike = _are_same(ours, in_ours, theirs, in_theirs)
+    untouched = _are_same(base, in_base, ours, in_ours)
     clash = ~alike & ~untouched
     decided = strategy.decide(paths)
     undecided = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST) & (decided != BASE))
@@ -304,7 +304,7 @@ def _decide(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, 
     return _Decided(conflicts, at[change & found], take_rows(source, row[new]), at[new])
 
 
-def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
+def _are_same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
     """Returns whether both rows are absent, or both exist with the same content."""
     same = (here < 0) & (there < 0)
     both = np.flatnonzero((here >= 0) & (there >= 0))

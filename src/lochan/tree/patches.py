@@ -79,11 +79,11 @@ def patch_range(
     """Returns the range with all of its changes (RUN_SCHEMA). Returns a number if nothing changes: that of entries that
     were there already. Returns None if the range has to be written as a whole, because too much has changed, or because
     it may end elsewhere."""
-    effective, restated = _effective(parts, changes, restate=restate)
+    effective, restated = _drop_ineffective(parts, changes, restate=restate)
     if not effective.num_rows:
         return restated
     base = parts.rows.batch
-    patch, at, found = _minimal(base, effective if parts.patch is None else _newest(parts.patch, effective))
+    patch, at, found = _minimize(base, effective if parts.patch is None else _merge_changes(parts.patch, effective))
     if not limits.fit(patch.num_rows, base.num_rows):
         return None
     if not _ends_alike(base, patch, at, found, cut):
@@ -158,7 +158,7 @@ def as_changes(gone: pa.StringArray, new: pa.RecordBatch) -> pa.RecordBatch:
     return both.take(pc.sort_indices(both.column("path")))
 
 
-def _effective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> EffectiveChanges:
+def _drop_ineffective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> EffectiveChanges:
     """Returns the changes without those that change nothing."""
     paths = changes.column("path")
     now = rows_at(parts, paths)
@@ -172,14 +172,14 @@ def _effective(parts: RangeParts, changes: pa.RecordBatch, *, restate: bool) -> 
     return EffectiveChanges(take_rows(changes, np.flatnonzero(kept)), len(same))
 
 
-def _newest(patch: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch:
+def _merge_changes(patch: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch:
     """Merges a patch and changes; where both have a path, the change wins."""
     _, over = locate(changes.column("path"), patch.column("path"))
     both = concat([take_rows(patch, np.flatnonzero(~over)), changes])
     return both.take(pc.sort_indices(both.column("path")))
 
 
-def _minimal(base: pa.RecordBatch, patch: pa.RecordBatch) -> tuple[pa.RecordBatch, Indices, Mask]:
+def _minimize(base: pa.RecordBatch, patch: pa.RecordBatch) -> tuple[pa.RecordBatch, Indices, Mask]:
     """Returns the patch without tombstones of paths that the base does not have, and where each path is in the base."""
     at, found = locate(base.column("path"), patch.column("path"))
     kept = np.flatnonzero(found | ~_mask(patch.column("deleted")))

@@ -164,10 +164,10 @@ class Ranges:
         task = self._loading.get(ref.file)
         if task is None:
             task = self._loading[ref.file] = loop.create_task(self._fetch(ref))
-            task.add_done_callback(lambda task: self._loaded(ref.file, task))
+            task.add_done_callback(lambda task: self._end_load(ref.file, task))
         return await asyncio.shield(task)
 
-    def _loaded(self, file: str, task: Any) -> None:
+    def _end_load(self, file: str, task: Any) -> None:
         del self._loading[file]
         if not task.cancelled():
             task.exception()  # retrieved, even if all waiting callers were cancelled
@@ -286,12 +286,12 @@ class Copies:
         entries = self._waiting.pop(name)
         task = loop.create_task(plain(self._threads.run(self._keep, name, entries)))
         self._making[name] = task
-        task.add_done_callback(lambda task: self._made(name, entries.nbytes, task))
+        task.add_done_callback(lambda task: self._end_copy(name, entries.nbytes, task))
 
     def _keep(self, name: str, entries: pa.Table) -> None:
         self._cache.keep(name, as_batch(entries))
 
-    def _made(self, name: str, size: int, task: Any) -> None:
+    def _end_copy(self, name: str, size: int, task: Any) -> None:
         self._held_bytes -= size
         if self._making.get(name) is task:
             del self._making[name]

@@ -131,7 +131,7 @@ class ListedTree(NamedTuple):
 
 async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit: int) -> TreePage:
     walk = _Walk(start(prefix, after, delimiter), len(encode_path(prefix)), encode_path(delimiter), limit)
-    more = limit > 0 and await _more(tree, walk)
+    more = limit > 0 and await _walk_page(tree, walk)
     return TreePage(
         pa.Table.from_batches(walk.found, ENTRY_SCHEMA), walk.prefixes, walk.last.decode() if more else None
     )
@@ -153,7 +153,7 @@ def common(path: bytes, skip: int, delimiter: bytes) -> bytes:
     return path[: end + len(delimiter)] if end >= 0 else b""
 
 
-async def _more(tree: ListedTree, walk: "_Walk") -> bool:
+async def _walk_page(tree: ListedTree, walk: "_Walk") -> bool:
     """Walks to the end of the page. Returns whether there is more after it."""
     while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
         ref = tree.ranges[index]
@@ -192,7 +192,7 @@ class _Walk:
 
     def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
         """Takes rows like `take_entries`, but rows with a common prefix become that prefix."""
-        taken = []
+        chosen = []
         while row < stop and self.left:
             self.left -= 1
             self.last = path = rows.path(row)
@@ -204,9 +204,9 @@ class _Walk:
                 if row < stop and rows.path(row) < self.at:
                     row = rows.seek(self.at, row)
             else:
-                taken.append(row - 1)
-        if taken:
-            contiguous = taken[-1] - taken[0] == len(taken) - 1
+                chosen.append(row - 1)
+        if chosen:
+            contiguous = chosen[-1] - chosen[0] == len(chosen) - 1
             batch = rows.batch
-            self.found.append(batch.slice(taken[0], len(taken)) if contiguous else batch.take(pa.array(taken)))
+            self.found.append(batch.slice(chosen[0], len(chosen)) if contiguous else batch.take(pa.array(chosen)))
         return row

@@ -287,18 +287,18 @@ def _refuse_changed(then: BranchState, *within: PathSpan) -> Decide:
         now = refs.branch(then.name)
         same = (now.incarnation, now.head) == (then.incarnation, then.head)
         fresh = now.layers.fresh_since(then.layers)
-        if not same or _cleared(now.layers, then.layers) or any(_touches(fresh, each) for each in within):
+        if not same or _is_cleared(now.layers, then.layers) or any(_touches(fresh, each) for each in within):
             raise moved_underneath(then.name)
         return ()
 
     return still
 
 
-def _cleared(now: Layers, then: Layers) -> bool:
+def _is_cleared(now: Layers, then: Layers) -> bool:
     """Returns whether the staged changes were reset or stashed, because moving them would bring them back. Then none of
     them is left. The result is also True after all of them were compacted, and then starting over is only a waste."""
-    known = {run.id for run in then.runs}
-    kept = (item.id in known if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
+    run_ids = {run.id for run in then.runs}
+    kept = (item.id in run_ids if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
     return not then.empty and not any(kept)
 
 

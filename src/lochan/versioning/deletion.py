@@ -215,10 +215,10 @@ async def _closing_number(journals: LakeJournals, id: str) -> int:
         await own.close()
 
 
-def _taken_error(name: str, asked: str) -> AlreadyExists:
+def _taken_error(name: str, requested: str) -> AlreadyExists:
     return AlreadyExists(
         f"there is another repository {name!r} by now",
-        hint=f"`lochan repo restore {quote(asked)} --as NEWNAME` brings the deleted one back beside it",
+        hint=f"`lochan repo restore {quote(requested)} --as NEWNAME` brings the deleted one back beside it",
     )
 
 

@@ -46,7 +46,7 @@ class Judged(Protocol):
     """The verdict of the hooks on a change, and their work after it."""
 
     async def landed(self) -> None:
-        """Called when the change is durable. Raises nothing."""
+        """Is called when the change is durable. Raises nothing."""
 
 
 class Gate(Protocol):

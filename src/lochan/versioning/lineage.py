@@ -73,8 +73,8 @@ _find_origin: list[Callable[[], Mapping[str, str]]] = []  # at most one: the ori
 
 
 def set_origin(find: Callable[[], Mapping[str, str]] | None) -> None:
-    """Sets what commits of this process say about the program that makes them, or nothing for None. It is called at
-    each commit, because a program may start Spark later."""
+    """Sets what commits of this process say about the program that makes them; with None, they say nothing. `find` is
+    called at each commit, because a program may start Spark later."""
     _find_origin[:] = [] if find is None else [find]
 
 

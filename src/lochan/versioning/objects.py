@@ -305,14 +305,14 @@ def _decide(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None], 
     inline = _newest_inline(now.layers, seen.path)
     if inline is not None:
         seen.check(None if isinstance(inline, Tombstone) else inline)
-    elif _below(now) != _below(seen.branch) or _newest_inline(seen.branch.layers, seen.path) is not None:
+    elif _dependencies(now) != _dependencies(seen.branch) or _newest_inline(seen.branch.layers, seen.path) is not None:
         raise _LookAgain("the branch has changed meanwhile")
     else:
         seen.check(seen.entry)
     return events
 
 
-def _below(branch: BranchState) -> tuple[object, ...]:
+def _dependencies(branch: BranchState) -> tuple[object, ...]:
     """Returns a key for everything that an object depends on, apart from the newest inline changes."""
     return branch.incarnation, branch.head, branch.layers.runs
 

@@ -63,9 +63,9 @@ class PullFilter(NamedTuple):
 async def find_pulls(repository: OpenRepository, filter: PullFilter) -> list[PullState]:
     """Returns the pull requests that fit the filter, the newest first. Raises Invalid for a status or an id that does
     not exist."""
-    known = (*STATUSES, EVERY_STATUS, ENDED)
-    if filter.status not in known:
-        raise Invalid(f"{filter.status!r} is no status of a pull request", hint=f"choose from {', '.join(known)}")
+    choices = (*STATUSES, EVERY_STATUS, ENDED)
+    if filter.status not in choices:
+        raise Invalid(f"{filter.status!r} is no status of a pull request", hint=f"choose from {', '.join(choices)}")
     if filter.after and pull_order(filter.after) == (-1, -1):
         raise Invalid(f"{filter.after!r} is not the id of a pull request", hint="give one that a list has shown")
     refs, _ = await repository.refs()
@@ -101,9 +101,9 @@ async def update_pull(
     *,
     actor: Actor,
 ) -> None:
-    asked = None if reviewers is None else tuple(dict.fromkeys(reviewers))
+    distinct = None if reviewers is None else tuple(dict.fromkeys(reviewers))
     judged = await _judge_known(repository, actor, UPDATE_PULL, id)
-    await repository.submit(actor, PullUpdated(id, title, text, asked, _mark(repository)))
+    await repository.submit(actor, PullUpdated(id, title, text, distinct, _mark(repository)))
     await judged.landed()
 
 
@@ -125,7 +125,7 @@ async def reopen_pull(repository: OpenRepository, id: str, *, actor: Actor) -> N
 async def review_pull(
     repository: OpenRepository, id: str, verdict: str, text: str, commit: str, *, served: bool, actor: Actor
 ) -> None:
-    """Reviews a pull request. `commit` is what the reviewer looked at; if it is empty, it is the head of the source
+    """Reviews a pull request. `commit` is the one that was reviewed; if it is empty, it is the head of the source
     when the review lands."""
     if not served:
         raise unserved_error()

@@ -160,8 +160,8 @@ class Repositories(FoldTables, StatePart):
 
     def with_storage(self) -> list[Repository]:
         """Returns the repositories that have storage outside the lake, including deleted ones."""
-        known = [*self.all(), *(each.repository for each in self.deleted())]
-        return [each for each in known if each.storage]
+        every = [*self.all(), *(each.repository for each in self.deleted())]
+        return [each for each in every if each.storage]
 
     def is_live(self, id: str) -> bool:
         return id in self._name_of
@@ -206,7 +206,7 @@ class Repositories(FoldTables, StatePart):
             moved = msgspec.structs.replace(deleted.repository, storage=event.storage, credentials=event.credentials)
             self._deleted.put(event.id, msgspec.structs.replace(deleted, repository=moved))
             return event.id
-        found = self.get(self._known(event.id))
+        found = self.get(self._get_name(event.id))
         self._put(msgspec.structs.replace(found, storage=event.storage, credentials=event.credentials))
         return event.id
 
@@ -215,7 +215,7 @@ class Repositories(FoldTables, StatePart):
         self._name_of.put(repository.id, repository.name)
 
     def _renamed(self, event: RepositoryRenamed) -> str:
-        name = self._known(event.id)
+        name = self._get_name(event.id)
         self.check_free(event.to)
         again = msgspec.structs.replace(self.get(name), name=event.to)
         self._by_name.drop(name)
@@ -223,13 +223,13 @@ class Repositories(FoldTables, StatePart):
         return event.id
 
     def _describe(self, event: RepositoryDescribed) -> str:
-        found = self.get(self._known(event.id))
+        found = self.get(self._get_name(event.id))
         kept = {name: value for name, value in found.metadata.items() if name not in event.removed}
         self._put(msgspec.structs.replace(found, metadata=kept | event.set))
         return event.id
 
     def _drop(self, id: str) -> str:
-        name = self._known(id)
+        name = self._get_name(id)
         self._by_name.drop(name)
         self._name_of.drop(id)
         return id
@@ -240,7 +240,7 @@ class Repositories(FoldTables, StatePart):
             return event.id  # another process has completed the same deletion
         if event.closed and event.closed <= self.restored(event.id):
             raise Conflict("this repository was restored meanwhile", hint="delete it again, if it is to go")
-        repository = self.get(self._known(event.id))
+        repository = self.get(self._get_name(event.id))
         self._drop(event.id)
         self._restored.drop(event.id)
         self._deleted.put(event.id, DeletedRepository(repository, event.closed, at.time, at.user, event.undo_days))
@@ -273,21 +273,21 @@ class Repositories(FoldTables, StatePart):
         return event.id
 
     def _expire(self, event: RepositoryExpired) -> str:
-        found = self._kept(event.id)
+        found = self._get_deleted(event.id)
         if found.list:
             raise AlreadyExists(f"repository {event.id} has expired already")
         self._deleted.put(event.id, msgspec.structs.replace(found, list=event.list))
         return event.id
 
     def _erase(self, event: RepositoryErased) -> str:
-        found = self._kept(event.id)
+        found = self._get_deleted(event.id)
         if not found.list:
             raise Refused(f"repository {event.id} can still be restored")
         self._deleted.drop(event.id)
         self._erased.put(event.id, found.repository.name)
         return event.id
 
-    def _kept(self, id: str) -> DeletedRepository:
+    def _get_deleted(self, id: str) -> DeletedRepository:
         found = self._deleted.get(id)
         if found is None:
             raise NotFound(f"no deleted repository with id {id} is kept")
@@ -298,7 +298,7 @@ class Repositories(FoldTables, StatePart):
         if name in self._by_name:
             raise AlreadyExists(f"there is a repository {name!r} already", hint="take another name, or delete it")
 
-    def _known(self, id: str) -> str:
+    def _get_name(self, id: str) -> str:
         name = self._name_of.get(id)
         if name is None:
             raise NotFound(f"no repository with id {id} in this lake")

@@ -63,13 +63,13 @@ class Storages:
 
     def routed(self) -> list[str]:
         """Returns the ids of repositories that do not lie in the lake."""
-        return [each.id for each in self._outside()]
+        return [each.id for each in self._repositories_outside()]
 
     def locations(self) -> dict[str, StoreLocation]:
         """Returns how another process opens each storage, by id. One that cannot be reached is left out: a reader of it
         here gets the reason."""
         found = {}
-        for each in self._outside():
+        for each in self._repositories_outside():
             with suppress(LochanError):
                 found[each.id] = self.locate(_name(each))
         return found
@@ -89,7 +89,7 @@ class Storages:
         repository was certainly not made. Raises Refused, Invalid, AlreadyExists."""
         from lochan.versioning import own_storage
 
-        own_storage.check_place(storage.url, self._lake.url, self._outside())
+        own_storage.check_place(storage.url, self._lake.url, self._repositories_outside())
         store = own_storage.open_new(lambda: self.locate(storage), self._clock, self._ids)
         await own_storage.check_free(store, self._clock, self._ids)
         id = self._ids.ksuid(self._clock.wall())
@@ -106,7 +106,7 @@ class Storages:
     async def take_in(self, *, actor: Actor) -> None:
         """Records after a restore, which has put all files into the lake, that repositories lie there from now on."""
         for each in (await self._journal.fresh()).of(Repositories).with_storage():
-            await self._journal.submit(AppendRequest(actor, partial(_moved, each.id)))
+            await self._journal.submit(AppendRequest(actor, partial(_move_events, each.id)))
 
     async def release(self, repository: Repository) -> None:
         """Releases the storage of a repository whose files are gone, so that another one may use it."""
@@ -115,7 +115,7 @@ class Storages:
         if repository.storage:
             await release(self.of(repository), self._lake_id, repository.id)
 
-    def _outside(self) -> list[Repository]:
+    def _repositories_outside(self) -> list[Repository]:
         return self._journal.tail.state.of(Repositories).with_storage()
 
     def _open(self, name: StorageName) -> Store | None:
@@ -130,5 +130,5 @@ def _name(repository: Repository) -> StorageName:
     return StorageName(repository.storage, repository.credentials)
 
 
-def _moved(id: str, state: object) -> list[RepositoryMoved]:
+def _move_events(id: str, state: object) -> list[RepositoryMoved]:
     return [RepositoryMoved(id)]

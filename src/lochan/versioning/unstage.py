@@ -102,10 +102,10 @@ def _later(found: BranchState, refs: Refs) -> list[Change]:
 def _lies_below(older: Layers, now: Layers) -> bool:
     """Returns whether every layer still exists. Changes may have been added to the newest one, and above it."""
     one, other = older.layers, now.layers
-    return len(one) <= len(other) and all(_same(*pair) for pair in zip(one, other, strict=False))
+    return len(one) <= len(other) and all(_is_same(*pair) for pair in zip(one, other, strict=False))
 
 
-def _same(older: Layer, now: Layer) -> bool:
+def _is_same(older: Layer, now: Layer) -> bool:
     if isinstance(older, Inline):
         return isinstance(now, Inline) and older.first == now.first and older.last <= now.last
     return not isinstance(now, Inline) and older.id == now.id

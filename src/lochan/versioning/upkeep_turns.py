@@ -53,7 +53,7 @@ class UpkeepTurns(FoldTables, StatePart):
 
 
 async def last_turn(journal: Journal, task: str, now: int) -> UpkeepTurn | None:
-    return _believable((await journal.fresh()).of(UpkeepTurns).find(task), now)
+    return _drop_future((await journal.fresh()).of(UpkeepTurns).find(task), now)
 
 
 async def take_turn(journal: Journal, task: str, before: int | None, now: int, *, actor: Actor) -> bool:
@@ -61,7 +61,7 @@ async def take_turn(journal: Journal, task: str, before: int | None, now: int, *
     case."""
 
     def decide(state: State) -> list[UpkeepStarted]:
-        turn = _believable(state.of(UpkeepTurns).find(task), now)
+        turn = _drop_future(state.of(UpkeepTurns).find(task), now)
         if before is not None and turn is not None and turn.time > before:
             raise NothingToDo(f"{task} was begun by somebody else")
         return [UpkeepStarted(task)]
@@ -73,7 +73,7 @@ async def take_turn(journal: Journal, task: str, before: int | None, now: int, *
     return True
 
 
-def _believable(turn: UpkeepTurn | None, now: int) -> UpkeepTurn | None:
+def _drop_future(turn: UpkeepTurn | None, now: int) -> UpkeepTurn | None:
     return turn if turn is not None and turn.time <= now + SKEW_US else None
 
 

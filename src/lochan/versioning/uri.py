@@ -1,4 +1,4 @@
-"""How users name things: `repo@ref/path`, and ref expressions.
+"""The names that users write: `repo@ref/path`, and ref expressions.
 
     demo                    the default branch of demo
     demo@main~1             any ref expression

@@ -49,7 +49,7 @@ def test_the_time_runs_from_the_first_row_asked_for() -> None:
 
 
 def test_a_limit_that_is_reached_just_before_the_statement_is_not_forgotten() -> None:
-    with DuckSession(Limits(seconds=0.05)) as session, pytest.raises(LimitReached), session._watched():
+    with DuckSession(Limits(seconds=0.05)) as session, pytest.raises(LimitReached), session._watch():
         sleep(0.2)  # the first interrupt finds nothing to stop
         session.connection.execute(ENDLESS)
 

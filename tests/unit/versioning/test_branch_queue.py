@@ -97,10 +97,10 @@ def test_a_request_that_has_left_does_not_come_back_by_showing_itself() -> None:
         await one.submit(ANN, Turned("main", "somebody else", writer="b"))
         refs, _ = await one.refs()
         assert [turn.request for turn in refs.branch("main").turns] == [left.turn, "somebody else"]
-        await one.submit_decided(ANN, left._renewed)
+        await one.submit_decided(ANN, left._renewal_events)
         await left.leave()
         with pytest.raises(Conflict):
-            await one.submit_decided(ANN, left._renewed)
+            await one.submit_decided(ANN, left._renewal_events)
         refs, _ = await one.refs()
         assert [turn.request for turn in refs.branch("main").turns] == ["somebody else"]
 

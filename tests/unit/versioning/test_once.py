@@ -137,7 +137,7 @@ def test_a_held_key_is_not_forgotten() -> None:
 
 def forget(keys: Any, user: str) -> None:
     """As if very many keys had come."""
-    found = keys._own(user)
+    found = keys._own_keys(user)
     found.evict(len(found.known))
 
 

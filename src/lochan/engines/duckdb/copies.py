@@ -46,7 +46,7 @@ class CopiedFiles:
 
         async def placed(each: DataObject) -> str:
             async with gate:
-                return await self._placed(each, work, recheck)
+                return await self._place_object(each, work, recheck)
 
         try:
             paths = list(await asyncio.gather(*map(placed, objects)))
@@ -59,23 +59,23 @@ class CopiedFiles:
     def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
         return self._check.failure(placed)
 
-    async def _placed(self, each: DataObject, work: str, recheck: bool) -> str:
+    async def _place_object(self, each: DataObject, work: str, recheck: bool) -> str:
         own = f"{work}/{each.id}.parquet"
         if self._folder is None:
             return own if await self._copy(each, own) else ""
         name = hashlib.sha256(f"{self._store.url}\0{each.address}".encode()).hexdigest()
         kept = f"{self._folder}/{name[:2]}/{name[:40]}.parquet"
-        if not await self._linked(each, kept, own, recheck):
+        if not await self._link_copy(each, kept, own, recheck):
             make_private_folder(kept.rpartition("/")[0])
             if not await self._copy(each, kept):
                 return ""
-            if not _linked(kept, own, self._verified.clock.wall()):
+            if not _link_copy(kept, own, self._verified.clock.wall()):
                 return own if await self._copy(each, own) else ""
         return own
 
-    async def _linked(self, each: DataObject, kept: str, own: str, recheck: bool) -> bool:
+    async def _link_copy(self, each: DataObject, kept: str, own: str, recheck: bool) -> bool:
         """Links a valid copy under `own`. Returns False if there is none; removes a damaged one."""
-        if not _linked(kept, own, self._verified.clock.wall()):
+        if not _link_copy(kept, own, self._verified.clock.wall()):
             return False
         try:
             if await self._check.check([PlacedObject(each, own)], recheck=recheck) == [own]:
@@ -92,7 +92,7 @@ class CopiedFiles:
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
             doubt = ReadDoubt()
-            while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
+            while (digest := await self._write_part(self._store.get_stream(each.address), part)) != each.sha256:
                 if not doubt.again(digest):
                     raise damaged_error(each, "its SHA-256 is not the one it was written with")
                 os.unlink(part)
@@ -104,7 +104,7 @@ class CopiedFiles:
                 os.unlink(part)
         return True
 
-    async def _written(self, chunks: AsyncIterator[bytes], part: str) -> bytes:
+    async def _write_part(self, chunks: AsyncIterator[bytes], part: str) -> bytes:
         digest = hashlib.sha256()
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
 
@@ -135,7 +135,7 @@ class _CopyCheck(ObjectCheck):
         return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _linked(kept: str, own: str, now_us: int) -> bool:
+def _link_copy(kept: str, own: str, now_us: int) -> bool:
     """Links a copy under `own`. Returns False if there is none. Its atime is the time of its last use."""
     try:
         with suppress(FileExistsError):

@@ -72,7 +72,7 @@ def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -
     """Writes the differences to the session's table FOUND. The rows come from `with_side`."""
     failed: list[Exception] = []
     try:
-        with session.registered(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows))):
+        with session.registered(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _note_errors(failed, rows))):
             session.execute(f"CREATE TEMP TABLE {FOUND} AS {statements.differences(_ROWS, keyed=keyed)}")
     except Exception:
         if failed:
@@ -80,7 +80,7 @@ def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -
         raise
 
 
-def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _note_errors(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Keeps an error of the input, because DuckDB replaces it by a message of its own."""
     try:
         yield from batches

@@ -115,27 +115,27 @@ class _Merging:
         layout = lay_out(shapes)
         if layout.body:
             return None
-        known = KnownShapes([key.path for key in self._settings.keys])
-        known.by_id.update(modernized.numbers)
-        known.columns.update((shape, id) for id, shape in modernized.numbers.items())
-        known.numbered(shapes)  # some shapes have no rows
+        ids = KnownShapes([key.path for key in self._settings.keys])
+        ids.by_id.update(modernized.numbers)
+        ids.columns.update((shape, id) for id, shape in modernized.numbers.items())
+        ids.numbered(shapes)  # some shapes have no rows
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
                 table = self._view(modernized, form, paths, f"side{number}_{len(arms)}")
-                [relation] = relations([table], layout, known, shapes)
+                [relation] = relations([table], layout, ids, shapes)
                 if relation.layout != layout or is_ambiguous(relation.shapes):
                     return None
                 arms.append(f"SELECT {number} AS {_SIDE}, * FROM ({relation.sql})")
         names = [SHAPE_COLUMN, *(name_sql(name) for name, _ in columns(layout))]
         primary = PoolSettings(tuple(map(PoolKey, self._settings.primary_key)) or (PoolKey(),))
-        order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
+        order = Order(layout, primary, ids.by_id) if self._settings.primary_key else None
         key = (
             f"CASE WHEN {order.has_key} THEN to_json([{_texts(order, self._settings.times)}]) END" if order else "NULL"
         )
-        sql = self._merged(" UNION ALL ".join(arms), names, key, _told_value)
+        sql = self._merge_sql(" UNION ALL ".join(arms), names, key, _parse_value)
         split = modernized.split(knowledge.forms)
-        return Objects(self._session, known, self._settings, self._bytes, split).write(relation._replace(sql=sql))
+        return Objects(self._session, ids, self._settings, self._bytes, split).write(relation._replace(sql=sql))
 
     def _view(self, modernized: TimeUpgrade, form: Form, paths: Sequence[str], name: str) -> StagingTable:
         shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
@@ -152,7 +152,7 @@ class _Merging:
                     self._take_texts(number, form, path)
         key = f"CASE WHEN {_json_key(self._settings)} THEN to_json([{_json_values(self._settings)}]) END"
         key = key if self._settings.primary_key else "NULL"
-        sql = self._merged("SELECT * FROM texts", ["line"], key, read_value)
+        sql = self._merge_sql("SELECT * FROM texts", ["line"], key, read_value)
         loader = Loader(self._spare, self._settings, Faults(FAIL))
         batches = self._session.stream(sql)
         for batch in batches:
@@ -171,7 +171,7 @@ class _Merging:
                     self._session.execute(f"INSERT INTO texts SELECT {side}, line FROM chunk")
 
     # --- either way --------------------------------------------------------------------------------------------------
-    def _merged(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:
+    def _merge_sql(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:
         """Returns SQL for the merged rows. `value_of` parses the text of a key. Raises RowConflicts."""
         listed = ", ".join(names)
         counts = ", ".join(f"count(*) FILTER ({_SIDE} = {number}) AS {name}" for number, name in enumerate(_COUNTS))
@@ -245,17 +245,17 @@ def _text(kind: str, sql: str, finer: str = "") -> str:
     return f"{text_sql(kind[0])} || ({sql})::VARCHAR{behind}"
 
 
-def _told_value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Parses such a text to a value of JSON."""
     kind, written = text[0], text[1:]
     if kind == STRING[0]:
         return written
     if kind == TIME[0]:
-        return _told_time(written)
+        return _parse_time(written)
     return float(written) if kind == FLOAT[0] else read_value(written)
 
 
-def _told_time(written: str) -> str:
+def _parse_time(written: str) -> str:
     stamp, _, finer = written.rpartition(" ")
     micros = times.parse(stamp)
     if not finer:

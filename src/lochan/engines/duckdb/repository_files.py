@@ -42,7 +42,7 @@ async def read_files(
     """Reads files into data objects in the folder `work`. Raises NotFound if no path matches, Invalid if a file does
     not contain rows, and the errors of `check` for the paths."""
     resolved = await repository.resolve(ref)
-    found = [entry async for entry in _matching(repository, ref, glob)]
+    found = [entry async for entry in _find_matching(repository, ref, glob)]
     if not found:
         name = repository.repository.name
         raise NotFound(
@@ -54,7 +54,7 @@ async def read_files(
     return Snapshot([owner], PoolSettings(), [table_of(objects)], in_order=False)
 
 
-async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIterator[Entry]:
+async def _find_matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIterator[Entry]:
     """Yields the matching files in the order of their paths, including staged files."""
     view = await repository.view(await repository.resolve(ref))
     prefix = glob[: next((at for at, letter in enumerate(glob) if letter in "*?["), len(glob))]
@@ -85,7 +85,7 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
         for entry in entries:
             file = await copy_body(reader, entry, folder / "body")
-            await run_on_thread(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
+            await run_on_thread(partial(decoded.take, entry.path, file, _path_columns(columns, entry.path)), decoded)
             file.unlink()
         objects = decoded.objects()
         while (written := await run_on_thread(partial(next, objects, None), decoded)) is not None:
@@ -96,6 +96,6 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
     return made
 
 
-def _own(columns: PathColumns, path: str) -> pa.RecordBatch:
+def _path_columns(columns: PathColumns, path: str) -> pa.RecordBatch:
     """Returns the columns of the path, without those that it lacks: these fields are missing."""
     return columns.row(path).select([name for name in columns.schema.names if name in path_values(path)])

@@ -45,7 +45,8 @@ _ROW = "file_row_number"  # DuckDB's name for the number of a row in its file
 
 
 class ObjectRewriter:
-    """`session` reads the files, `spare` is for rows that are kept as text. `bytes` is the size of the files.
+    """Rewrites objects. `session` reads the files, `spare` is for rows that are kept as text. `bytes` is the size of
+    the files.
 
     With `whole`, rows get the layout of all known forms, not only of the added ones, so that several processes with
     some of the files each use the same layout."""
@@ -103,14 +104,14 @@ class ObjectRewriter:
 
     def laid_out(self) -> tuple[KnownShapes, list[StagedRelation]]:
         """Returns all added rows, as queries."""
-        known = self._known()
-        return known, self._relations(known)
+        numbered = self._known_shapes()
+        return numbered, self._relations(numbered)
 
     def written(self) -> Iterator[WrittenObject]:
         """Yields one file at a time, which the caller must delete."""
-        known, found = self.laid_out()
+        numbered, found = self.laid_out()
         times = self._modernized.split(self._forms())
-        objects = Objects(self._session, known, self._settings, self._bytes, times)
+        objects = Objects(self._session, numbered, self._settings, self._bytes, times)
         for relation in found:
             yield from objects.write(relation)
         yield from self._loader.objects()
@@ -126,13 +127,13 @@ class ObjectRewriter:
             found = (shape for table in self._tables for shape in table.shapes)
         return list(dict.fromkeys(found))
 
-    def _known(self) -> KnownShapes:
-        known = KnownShapes([key.path for key in self._settings.keys])
-        known.by_id.update(self._modernized.numbers)
+    def _known_shapes(self) -> KnownShapes:
+        numbered = KnownShapes([key.path for key in self._settings.keys])
+        numbered.by_id.update(self._modernized.numbers)
         laid_out = dict.fromkeys(self._shapes())
-        known.columns.update((shape, id) for id, shape in self._modernized.numbers.items() if shape in laid_out)
-        known.numbered(laid_out)  # some shapes have no rows
-        return known
+        numbered.columns.update((shape, id) for id, shape in self._modernized.numbers.items() if shape in laid_out)
+        numbered.numbered(laid_out)  # some shapes have no rows
+        return numbered
 
     def _relations(self, known: KnownShapes) -> list[StagedRelation]:
         shapes = list(known.columns)

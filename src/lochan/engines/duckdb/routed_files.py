@@ -11,8 +11,8 @@ from lochan.pools.snapshot import DataObject
 
 
 class RoutedFiles:
-    """`own` returns the files of a repository that lies in another store, by its id; `routed` returns the ids of all
-    such repositories."""
+    """Opens the files of each repository. `own` returns the files of a repository that lies in another store, by its
+    id; `routed` returns the ids of all such repositories."""
 
     def __init__(self, inner: Files, own: Callable[[str], Files | None], routed: Callable[[], Sequence[str]]) -> None:
         self._inner = inner

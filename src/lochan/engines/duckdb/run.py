@@ -109,8 +109,8 @@ def _is_little(scans: Scans) -> bool:
     """Returns whether threads would take longer to start than there is work for them. DuckDB gives a thread 122,880
     rows of a file at a time; some are left for joins, which make many rows of few."""
     counts = [each.rows for scan in scans.files.values() for each in scan.objects]
-    known = all(counts)  # the rows of files that are not in the lake are not counted
-    return known and sum(counts) + sum(each.num_rows for each in scans.tables.values()) <= _LITTLE_ROWS
+    all_counted = all(counts)  # the rows of files that are not in the lake are not counted
+    return all_counted and sum(counts) + sum(each.num_rows for each in scans.tables.values()) <= _LITTLE_ROWS
 
 
 def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:

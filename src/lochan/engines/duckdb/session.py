@@ -82,16 +82,16 @@ class DuckSession:
 
     def execute(self, sql: str) -> list[Any]:
         """Returns all rows, as Python values. It is for a few rows."""
-        with self._watched():
+        with self._watch():
             return self.connection.execute(sql).fetchall()
 
     def table(self, sql: str) -> pa.Table:
-        with self._watched():
+        with self._watch():
             return self.connection.sql(sql).to_arrow_table()
 
     def register(self, name: str, rows: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> None:
         """Makes the rows a table of that name. DuckDB runs a statement for it, which may be interrupted."""
-        with self._watched():
+        with self._watch():
             self.connection.register(name, rows)
 
     @contextmanager
@@ -104,22 +104,22 @@ class DuckSession:
             with suppress(duckdb.Error):  # the first error matters more
                 self.connection.unregister(name)
             raise
-        with self._watched():
+        with self._watch():
             self.connection.unregister(name)
 
     def stream(self, sql: str, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Streams the rows, never all in memory. Raises errors of the query at once, but runs it when the first rows
         are read. DuckDB runs no other query on this connection until the stream ends."""
-        with self._watched():
+        with self._watch():
             relation = self.connection.sql(sql)
         return self._batches(relation, rows)
 
     def _batches(self, relation: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pa.RecordBatch]:
         self._spoilt = True
-        with self._watched():
+        with self._watch():
             reader = relation.to_arrow_reader(rows)
         while True:
-            with self._watched():
+            with self._watch():
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
@@ -128,7 +128,7 @@ class DuckSession:
         self._spoilt = False
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _watch(self) -> Iterator[None]:
         """Translates errors and watches the time. The time limit runs from the first call to the end of the session."""
         if self._why is not None:
             raise self._why

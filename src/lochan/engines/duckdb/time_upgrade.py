@@ -61,7 +61,7 @@ class TimeUpgrade:
     def selected(self, form: Form) -> Iterator[tuple[str, str]]:
         """Yields the SQL and the name of each column, `_shape` first."""
         laid = self._laid[form]
-        parsed = {field: _parsed_time(_string(form, field)) for field in laid.fields}
+        parsed = {field: _time_sql(_string(form, field)) for field in laid.fields}
         yield self._shape(form, parsed), SHAPE_COLUMN
         old = {member.name: member for member in form.layout.members}
         for member in laid.layout.members:
@@ -116,7 +116,7 @@ def _variants(shape: Object, fields: Sequence[str]) -> Iterator[tuple[tuple[str,
 
 
 def _split(to: Member, source: Member, parsed: str) -> Iterator[tuple[str, str]]:
-    text = name_sql(_own(source, STRING).column)
+    text = name_sql(_alternate_of(source, STRING).column)
     time = source.alternate(TIME)
     for alternate in to.alternates:
         if alternate.kind == TIME:
@@ -128,14 +128,14 @@ def _split(to: Member, source: Member, parsed: str) -> Iterator[tuple[str, str]]
         elif alternate.kind == STRING:
             yield f"CASE WHEN {parsed} IS NULL THEN {text} END", alternate.column
         else:
-            yield name_sql(_own(source, alternate.kind).column), alternate.column
+            yield name_sql(_alternate_of(source, alternate.kind).column), alternate.column
 
 
 def _first(column: str, other: str) -> str:
     return f"coalesce({name_sql(column)}, {other})" if column else other
 
 
-def _own(member: Member, kind: str) -> Alternate:
+def _alternate_of(member: Member, kind: str) -> Alternate:
     found = member.alternate(kind)
     assert found is not None, f"{member.name} has no column for {kind}"
     return found
@@ -147,7 +147,7 @@ def _string(form: Form, field: str) -> str:
     return name_sql(found[0])
 
 
-def _parsed_time(text: str) -> str:
+def _time_sql(text: str) -> str:
     """Returns SQL for the time that a load would parse, NULL if the text is not a time."""
     time = render(neutral("rfc3339", exp.Var(this=text)), "duckdb")
     return f"(CASE WHEN regexp_full_match({text}, {text_sql(times.RFC3339)}) THEN {time} END)"

@@ -94,17 +94,17 @@ def _value(type: Type, member: Member, column: Column, count: int) -> pa.Array:
         return _repeat("null", count)
     if isinstance(type, Array) and type.of is None:
         return _repeat("[]", count)
-    made = _there(sure(type), member, column, count)
+    made = _value_texts(sure(type), member, column, count)
     return pc.fill_null(made, "null") if isinstance(type, Maybe) else made
 
 
-def _there(type: str | Object | Array, member: Member, column: Column, count: int) -> pa.Array:
+def _value_texts(type: str | Object | Array, member: Member, column: Column, count: int) -> pa.Array:
     """Returns the texts of a value, with NULL where its column is NULL: the value is null, or is in something that
     is."""
     kind = kind_of(type)
     own = member.alternate(kind)
     if isinstance(type, Object) and own is not None:
-        made = _object(type, own.members, _inside(column, own.column), count)
+        made = _object(type, own.members, _member_column(column, own.column), count)
         return pc.if_else(column(own.column).is_valid(), made, pa.scalar(None, _TEXT)) if own.column else made
     if own is None or kind == JSON:
         return _each(column(_text_column(member)), of_text)
@@ -126,10 +126,10 @@ def _at(shape: Object, path: Path, members: Iterable[Member], column: Column, co
         return None
     there = sure(type)
     if len(path) == 1:
-        return _there(there, member, column, count)
+        return _value_texts(there, member, column, count)
     own = member.alternate(kind_of(there))
     if isinstance(there, Object) and own is not None:
-        return _at(there, path[1:], own.members, _inside(column, own.column), count)
+        return _at(there, path[1:], own.members, _member_column(column, own.column), count)
     if member.alternate(JSON) is None or (own is not None and own.kind != JSON):
         return None
     return _each(column(_text_column(member)), lambda text: _part(path[1:], read_value(text)))
@@ -199,7 +199,7 @@ def _sort_names(type: Type | None) -> Type | None:
     return Array(_sort_names(type.of)) if isinstance(type, Array) else type
 
 
-def _inside(column: Column, name: str) -> Column:
+def _member_column(column: Column, name: str) -> Column:
     def member(inner: str) -> pa.Array:
         return pc.struct_field(_whole(column(name)), [inner])
 

@@ -51,7 +51,7 @@ class RowChange(NamedTuple):
 
 
 class ObjectsRead(NamedTuple):
-    """What a comparison reads: objects of each side, and the bytes of both."""
+    """The data that a comparison reads: objects of each side, and the bytes of both."""
 
     left: int
     right: int

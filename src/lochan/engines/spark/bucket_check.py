@@ -74,7 +74,7 @@ class BucketCheck:
         }
         lost: set[str] = set()
         try:
-            wrong = await self._wrong(list(doubtful.values()), lost)
+            wrong = await self._find_wrong(list(doubtful.values()), lost)
         finally:
             self._verified.save()
         if wrong:
@@ -87,14 +87,14 @@ class BucketCheck:
 
         async def read() -> LochanError | None:
             lost: set[str] = set()
-            wrong = await self._wrong(objects, lost)
+            wrong = await self._find_wrong(objects, lost)
             if lost:
                 return gone_meanwhile(next(each for each in objects if each.address in lost))
             return damaged_error(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
 
         return run_in_thread(read)
 
-    async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
+    async def _find_wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
         """Returns the objects that differ from what was written: the same wrong bytes were read twice."""
         doubts = {each.address: ReadDoubt() for each in objects}
         wrong: list[StoredObject] = []

@@ -126,8 +126,8 @@ def query_of_task() -> str:
 
 def partition_of_task() -> int:
     """Returns the number of the partition that a task works on, counted from 0. It is 0 outside Spark."""
-    known = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it
-    task = None if known is None else known.get()
+    context_class = getattr(sys.modules.get("pyspark"), "TaskContext", None)  # a task has imported it
+    task = None if context_class is None else context_class.get()
     return 0 if task is None else int(task.partitionId())
 
 

@@ -55,13 +55,13 @@ class Handoff(Generic[T]):
 
     def end(self) -> None:
         """Ends the pieces, after the one that is still to be taken."""
-        self._over(None)
+        self._end_with(None)
 
     def stop(self, why: Exception) -> None:
         """Stops both sides with an error. If it is called again, the first error counts."""
-        self._over(why)
+        self._end_with(why)
 
-    def _over(self, why: Exception | None) -> None:
+    def _end_with(self, why: Exception | None) -> None:
         with self._changed:
             if self._why is None and why is not None and not (self._ended and self._piece is None):
                 self._why, self._piece = why, None

@@ -24,11 +24,11 @@ _LISTED_PER_OBJECT = 50  # even with so many others, a listing needs 20 times fe
 
 async def object_stats(store: Store, addresses: Sequence[str]) -> list[Stat | None]:
     """Returns the stat of each object, or None if it is gone."""
-    known = await _list_stats(store, addresses) if len(addresses) > FEW else {}
-    unknown = [address for address in addresses if address not in known]
+    listed = await _list_stats(store, addresses) if len(addresses) > FEW else {}
+    unknown = [address for address in addresses if address not in listed]
     found = await at_once(_HEADS_AT_ONCE, [_head(store, address) for address in unknown])
     heads = dict(zip(unknown, found, strict=True))
-    return [known.get(address) or heads.get(address) for address in addresses]
+    return [listed.get(address) or heads.get(address) for address in addresses]
 
 
 async def _list_stats(store: Store, addresses: Sequence[str]) -> dict[str, Stat]:

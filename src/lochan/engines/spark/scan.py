@@ -52,8 +52,8 @@ class Views:
         read = self._spark.read.schema(schema_of(scan)).options(**options).parquet(*distinct)
         file = functions.substring_index("_metadata.file_path", "/", -1)
         numbered = read.select("*", file.alias(_FILE), functions.col("_metadata.row_index").alias(ROW))
-        known = functions.broadcast(self._spark.createDataFrame(_objects(scan)))
-        self._add(name, numbered.join(known, _FILE).drop(_FILE))
+        names = functions.broadcast(self._spark.createDataFrame(_objects(scan)))
+        self._add(name, numbered.join(names, _FILE).drop(_FILE))
 
     def add_table(self, name: str, table: pa.Table) -> None:
         self._add(name, self._spark.createDataFrame(table))

@@ -68,18 +68,18 @@ def list_shard(
     shard = partition_of_task()
     placed = distinct_blocks(list(read_marks(batches)))
     files = run_task(_list_blocks(target.open(), target.repository, span_of(shard, bounds)))
-    known = known_blocks(placed, files, target.repository)
-    firsts = pl.Series(known["sha256"]).bin.slice(0, 4).to_list() if len(known) else []
+    candidates = known_blocks(placed, files, target.repository)
+    firsts = pl.Series(candidates["sha256"]).bin.slice(0, 4).to_list() if len(candidates) else []
     numbers = np.array([int.from_bytes(each, "big") % (len(bounds) + 1) for each in firsts], np.int64)
-    yield sharded_rows(known.combine_chunks(), numbers)
+    yield sharded_rows(candidates.combine_chunks(), numbers)
 
 
 def find_equal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Finds equal blocks. It takes all blocks that have one of some SHA-256s, and yields those whose bytes exist more
     than once."""
-    known = pa.concat_tables([KNOWN_SCHEMA.empty_table(), *read_marks(batches)])
-    size = pc.sum(known["size"]).as_py() or 0
-    yield result_row(EqualMessage(len(known), size, encode(equal_blocks(known))))
+    candidates = pa.concat_tables([KNOWN_SCHEMA.empty_table(), *read_marks(batches)])
+    size = pc.sum(candidates["size"]).as_py() or 0
+    yield result_row(EqualMessage(len(candidates), size, encode(equal_blocks(candidates))))
 
 
 def check_task(place: StoreLocation, tasks: Iterable[bytes]) -> Iterator[bytes]:

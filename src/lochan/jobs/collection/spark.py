@@ -81,14 +81,14 @@ class SparkCollection:
         files = await self.files(look)
         sampled = await sample(self._repository.trees, files, look.repository)
         bounds = bounds_of(sampled.paths, look.cut, shard_count(sampled.files, parallelism(self._spark)))
-        marks = KnownMarks(await self._marked(look), files, bounds)
+        marks = KnownMarks(await self._marked_files(look), files, bounds)
         return await self.run(partial(collect, self._spark, self.target(look), marks, write))
 
     async def still_named(self, look: CollectionLook, parts: tuple[ListPart, ...]) -> int:
         if not parts:
             return 0
         bounds = tuple(part.last for part in parts[:-1])
-        marks = KnownMarks(await self._marked(look), await self.files(look._replace(expired=())), bounds)
+        marks = KnownMarks(await self._marked_files(look), await self.files(look._replace(expired=())), bounds)
         return await self.run(partial(still_named, self._spark, self.target(look), marks, parts))
 
     async def delete(self, repository: str, parts: tuple[ListPart, ...]) -> SweptFiles:
@@ -98,7 +98,7 @@ class SparkCollection:
     def target(self, look: CollectionLook) -> CollectionTarget:
         return CollectionTarget(self._place, look._replace(roots=Roots(folders=look.roots.folders), expired=()))
 
-    async def _marked(self, look: CollectionLook) -> pa.Array:
+    async def _marked_files(self, look: CollectionLook) -> pa.Array:
         """Returns the files that the state itself names."""
         aliases = (await self._repository.places.load(look.aliases)).table
         blocks = live_below(table_of_spans(look.roots.blocks), aliases, look.repository)

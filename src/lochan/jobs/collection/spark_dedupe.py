@@ -38,7 +38,7 @@ from lochan.versioning.open_repository import OpenRepository
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TASK_BYTES = 256 << 20  # of bodies that one task reads
+_TASK_BYTES = 256 << 20  # bytes of bodies that one task reads
 _TASK_BLOCKS = 10_000
 
 
@@ -97,8 +97,8 @@ def find_equal(
             reading = partial(dedupe_tasks.read_blocks, target, bounds)
             frame = frame.unionByName(frame_of(spark, read).mapInArrow(reading, SPARK_ROWS))
         listing = partial(dedupe_tasks.list_shard, target, bounds)
-        known = frame.repartitionById(shards, "shard").mapInArrow(listing, SPARK_ROWS)
-        grouped = known.repartitionById(shards, "shard")
+        blocks = frame.repartitionById(shards, "shard").mapInArrow(listing, SPARK_ROWS)
+        grouped = blocks.repartitionById(shards, "shard")
         table = grouped.mapInArrow(dedupe_tasks.find_equal, "result binary").toArrow()
     except Exception as error:  # any error of the JVM
         raise error_of(error) from error

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CollectionTarget:
-    """What every task must know; it is small. `look` has no trees, runs and blocks."""
+    """The information that all tasks share, which is small. `look` has no trees, runs and blocks."""
 
     place: StoreLocation
     look: CollectionLook

@@ -43,7 +43,7 @@ class File:
         try:
             return Path(self.path).open("rb")
         except FileNotFoundError as error:
-            raise _unseen(self) from error
+            raise _unseen_error(self) from error
 
     def as_input(self) -> Input:
         return Input(self.name, self.open, self.size, "" if self.place else self.path)
@@ -111,12 +111,12 @@ def now(file: File) -> tuple[int, str]:
         try:
             return _on_disk(file.path)
         except FileNotFoundError as error:
-            raise _unseen(file) from error
+            raise _unseen_error(file) from error
     store = file.place.open(clock=SystemClock(), ids=Ids())
     try:
         stat = asyncio.run(store.head(file.path))
     except NotFound as error:
-        raise _unseen(file) from error
+        raise _unseen_error(file) from error
     return stat.size, stat.etag
 
 
@@ -125,7 +125,7 @@ def _on_disk(path: str) -> tuple[int, str]:
     return stat.st_size, str(stat.st_mtime_ns)
 
 
-def _unseen(file: File) -> Refused:
+def _unseen_error(file: File) -> Refused:
     return Refused(
         f"{socket.gethostname()} does not see {file.name}",
         hint="Spark needs it in a folder that all its machines share, or in a bucket; --engine duckdb reads it here",

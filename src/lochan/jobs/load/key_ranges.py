@@ -38,7 +38,7 @@ class KeyRanges:
 
     def keys(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], list[bytes]]:
         """Returns the numbers in the chunk, and the keys, of all rows that can be read, in any order."""
-        found = self._asked(chunk, "n, k")
+        found = self._select_columns(chunk, "n, k")
         return found["n"].to_numpy(), found["k"].to_pylist()
 
     def parts(self, chunk: Chunk, bounds: Sequence[bytes]) -> Parts:
@@ -57,7 +57,7 @@ class KeyRanges:
             parts[numbers] -= (mix_numbers(_positions(chunk)[numbers]) % turns).astype(np.int32)
         return parts
 
-    def _asked(self, chunk: Chunk, what: str) -> pa.Table:
+    def _select_columns(self, chunk: Chunk, what: str) -> pa.Table:
         """Selects columns of all rows that can be read."""
         table, is_json = self._table(chunk)
         with self._session.registered("keyed", table):
@@ -72,10 +72,10 @@ class KeyRanges:
         """Returns a table with the number of each row as `n`, and whether the rows are JSON texts."""
         match chunk:
             case Lines():
-                numbers, texts = _readable(chunk)
+                numbers, texts = _readable_lines(chunk)
                 return pa.table({"n": numbers, "line": texts}), True
             case PlainLines(lines):
-                numbers, texts = _readable(lines)
+                numbers, texts = _readable_lines(lines)
                 batch = pa.RecordBatch.from_arrays([texts], [LINE])
                 return self._columns(batch, numbers), False
             case pa.RecordBatch():
@@ -183,7 +183,7 @@ def pointer(path: Path) -> str:
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path)
 
 
-def _readable(lines: Lines) -> tuple[npt.NDArray[np.int64], pa.Array]:
+def _readable_lines(lines: Lines) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """Returns the lines that are UTF-8, with their numbers."""
     numbers = np.arange(len(lines.texts))
     if lines.valid:

@@ -45,7 +45,7 @@ def gather_chunks(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
     size = 0
     for chunk in chunks:
         more = bytes_of(chunk)
-        if held and (size + more > bytes_max or not _alike(held[0], chunk)):
+        if held and (size + more > bytes_max or not _are_alike(held[0], chunk)):
             yield joined_chunk(held)
             held, size = [], 0
         held.append(chunk)
@@ -57,7 +57,7 @@ def gather_chunks(chunks: Iterable[Chunk], bytes_max: int) -> Iterator[Chunk]:
 def records_to_send(chunk: Chunk, parts: Parts, splits: Mapping[int, FileSplit] = _NONE) -> Iterator[pa.RecordBatch]:
     """Yields a record for each part that rows go to, or several for many rows, with many records in a batch. The splits
     of lines are sent with them."""
-    return _together(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
+    return _join_records(_records_of_rows(chunk, parts) if isinstance(chunk, list) else _records(chunk, parts, splits))
 
 
 def _records(
@@ -88,10 +88,10 @@ def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
     """Yields the faults that the reader of a split has found, for any part."""
     if faults.count:
         message = TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
-        yield from _together([_Record(0, _FAULTS, b"", encode_message(message))])
+        yield from _join_records([_Record(0, _FAULTS, b"", encode_message(message))])
 
 
-def _together(records: Iterable[_Record]) -> Iterator[pa.RecordBatch]:
+def _join_records(records: Iterable[_Record]) -> Iterator[pa.RecordBatch]:
     """Joins many records into a batch: thousands of parts would make thousands of batches, each more expensive than its
     rows."""
     held: list[_Record] = []
@@ -129,12 +129,12 @@ class Received:
             elif kind == _ROWS:
                 yield pickle.loads(body)
             elif held[kind].add(body, splits) > CHUNK_BYTES:
-                yield from self._taken(held.pop(kind))
+                yield from self._take_chunks(held.pop(kind))
                 held[kind] = _Held(kind)
         for each in held.values():
-            yield from self._taken(each)
+            yield from self._take_chunks(each)
 
-    def _taken(self, held: _Held) -> Iterator[Chunk]:
+    def _take_chunks(self, held: _Held) -> Iterator[Chunk]:
         every = (split for task in held.splits if task for split in splits_in_task(task))
         self.splits = {split.number: split for split in every}
         yield from _chunks(held.kind, held.batches)
@@ -173,7 +173,7 @@ def bytes_of(chunk: Chunk) -> int:
     return _ROW_BYTES * len(chunk)
 
 
-def _alike(one: Chunk, other: Chunk) -> bool:
+def _are_alike(one: Chunk, other: Chunk) -> bool:
     if isinstance(one, pa.RecordBatch) and isinstance(other, pa.RecordBatch):
         return bool(one.schema.equals(other.schema))
     return type(one) is type(other)
@@ -186,15 +186,15 @@ def joined_chunk(chunks: list[Chunk]) -> Chunk:
         return first
     match first:
         case Lines():
-            return _joined_lines([chunk for chunk in chunks if isinstance(chunk, Lines)])
+            return _join_lines([chunk for chunk in chunks if isinstance(chunk, Lines)])
         case PlainLines():
-            return PlainLines(_joined_lines([chunk.lines for chunk in chunks if isinstance(chunk, PlainLines)]))
+            return PlainLines(_join_lines([chunk.lines for chunk in chunks if isinstance(chunk, PlainLines)]))
         case pa.RecordBatch():
             return pa.concat_batches(chunks)
     return [row for chunk in chunks if isinstance(chunk, list) for row in chunk]
 
 
-def _joined_lines(every: list[Lines]) -> Lines:
+def _join_lines(every: list[Lines]) -> Lines:
     texts = pa.concat_arrays([each.texts.cast(pa.binary()) for each in every]).view(pa.string())
     places = [each.places for each in every if each.places is not None]
     return Lines("", texts, all(each.valid for each in every), 1, np.concatenate(places) if places else None)

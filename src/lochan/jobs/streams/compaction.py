@@ -75,10 +75,10 @@ class CompactionSchedule:
         self._bytes += size_bytes
         if self._commits % FAN:
             return None
-        fit = int(self._bytes / self._commits * self._together() * _ROOM)
+        fit = int(self._bytes / self._commits * self._count_together() * _ROOM)
         return CompactRequest(policy=Policy(_OVERLAPPING, 1), size_bytes=min(self._size_bytes, max(1, fit)))
 
-    def _together(self) -> int:
+    def _count_together(self) -> int:
         """Returns how many commits one object should hold: the greatest power of eight that their number is a multiple
         of."""
         commits = 1

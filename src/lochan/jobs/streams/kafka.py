@@ -102,7 +102,7 @@ class Topics:
     def __init__(self, brokers: str, options: TopicOptions, settings: Mapping[str, str]) -> None:
         self._options = options
         self._consumer = _consumer({"bootstrap.servers": brokers, **settings, **_OURS})
-        with _explaining(brokers):
+        with _explain_errors(brokers):
             found = self._consumer.list_topics(timeout=_FIRST_ANSWER_S)
         self.cluster = str(found.cluster_id)
         for topic in options.topics:
@@ -130,7 +130,7 @@ class Topics:
         from confluent_kafka import TopicPartition
 
         starts = {}
-        with _explaining(self._brokers):
+        with _explain_errors(self._brokers):
             for each in self.parts:
                 low, high = self._consumer.get_watermark_offsets(TopicPartition(*each), timeout=_ANSWER_S)
                 self.ends[each] = high
@@ -140,7 +140,7 @@ class Topics:
 
     def take(self, timeout_s: float) -> TopicChunk:
         """Returns new messages as soon as there are any, or nothing after so many seconds."""
-        with _explaining(self._brokers):
+        with _explain_errors(self._brokers):
             messages = self._consumer.consume(_AT_ONCE, timeout_s)
         texts: dict[Partition, tuple[list[bytes], list[int]]] = {}
         offsets: dict[Partition, int] = {}
@@ -204,7 +204,7 @@ def _quiet() -> object:
 
 
 @contextmanager
-def _explaining(brokers: str) -> Iterator[None]:
+def _explain_errors(brokers: str) -> Iterator[None]:
     from confluent_kafka import KafkaException
 
     try:

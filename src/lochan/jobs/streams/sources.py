@@ -79,7 +79,7 @@ def write_files(options: LoaderOptions, target: PoolTarget, batches: Iterable[pa
     def fill(loader: Loader) -> None:
         for batch in batches:
             for name in batch.column(PATH).to_pylist():
-                read_input(loader, file_input(_there(local_path(name))), options)
+                read_input(loader, file_input(_check_exists(local_path(name))), options)
 
     return write(target, fill, on_error=options.on_error)
 
@@ -102,7 +102,7 @@ def local_path(name: str) -> Path:
     return Path("/" + name.removeprefix(_FILE).lstrip("/")) if name.startswith(_FILE) else Path(name)
 
 
-def _there(path: Path) -> Path:
+def _check_exists(path: Path) -> Path:
     if not path.is_file():
         raise NotFound(
             f"{path} was found a moment ago, but is gone now",

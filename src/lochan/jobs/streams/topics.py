@@ -145,13 +145,13 @@ class _Following:
         """Writes the rows of `first`, and all messages that come until the time is over."""
 
         def fill(loader: Loader) -> None:
-            chunk, taken = first, 0
+            chunk, size = first, 0
             while True:
                 for lines in chunk.lines:
                     loader.take(lines)
-                taken += chunk.bytes
+                size += chunk.bytes
                 left = deadline - self._clock.boot()
-                if left <= 0 or taken > _BATCH_BYTES or self._stop.is_set() or self._done():
+                if left <= 0 or size > _BATCH_BYTES or self._stop.is_set() or self._done():
                     return
                 chunk = self._take(min(left, _PAUSE_S))
 

@@ -164,7 +164,7 @@ def exact_total(each: Aggregated) -> Value:
         some = is_set(each.over(exp.Max(this=value.alts[INT].copy())))
         alts[ERROR] = case((all_of([inexact, some, is_null(whole)]), text("the sum has more than 64 bits")))
     if reals is not None:
-        near = each.over(exp.Sum(this=_nearest(value)))
+        near = each.over(exp.Sum(this=_nearest_float(value)))
         rest = [coalesce(near, number(0.0))] + (
             [coalesce(cast(whole, FLOAT), number(0.0))] if whole is not None else []
         )
@@ -184,7 +184,7 @@ def exact_average(each: Aggregated) -> Value:
     near += [each.value.alts[FLOAT]] if FLOAT in each.value.alts else []
     if not near:
         return Value({FLOAT: case((parts.exact, exact))}, NULL)
-    near.append(_nearest(each.value))
+    near.append(_nearest_float(each.value))
     return Value({FLOAT: case((parts.exact, exact), other=each.over(exp.Avg(this=coalesce(*near))))}, NULL)
 
 
@@ -231,7 +231,7 @@ def _decimal_parts(each: Aggregated, exact: Exact) -> _Parts:
     return _Parts(all_of([some, negate(beyond)]), neutral("decimal_total", *sums), added)
 
 
-def _nearest(value: Value) -> Sql:
+def _nearest_float(value: Value) -> Sql:
     return numbers.nearest(value.alts[DECIMAL]) if value.exact is None else decimals.nearest(value.exact)
 
 

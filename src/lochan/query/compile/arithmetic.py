@@ -160,8 +160,8 @@ def _with_error(op: str, left: Value, right: Value, alts: dict[str, Sql], done: 
     """Adds the error to the alternates. Whether there may be an error is known now; its message is made only when it is
     needed."""
     comes_in = any(ERROR in each.alts for each in (left, right))
-    mixed = not done or _mixed(left, right, done)
-    if not (comes_in or any(done) or (mixed and _there(left) != FALSE and _there(right) != FALSE)):
+    mixed = not done or _is_mixed(left, right, done)
+    if not (comes_in or any(done) or (mixed and _is_there(left) != FALSE and _is_there(right) != FALSE)):
         return alts
     return Alternates(alts, {ERROR: lambda: _failure(op, left, right, alts, done)})
 
@@ -174,18 +174,18 @@ def _failure(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Don
     some = any_of(all_of([is_set(each[0]), is_set(each[1])]) for each in done if each is not None)
     nothing = [is_null(each) for kind, each in alts.items() if kind != NULL]
     arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, _TOO_LARGE)))]
-    if not done or _mixed(left, right, done):
-        both = all_of([_there(left), _there(right), *nothing])
+    if not done or _is_mixed(left, right, done):
+        both = all_of([_is_there(left), _is_there(right), *nothing])
         arms.append((both, text(f"`{op}` does not work with these kinds")))
     if any(test != FALSE for test, _ in arms):
         errors.append(case(*arms))
     return coalesce(*errors) if errors else null_of(ERROR)
 
 
-def _mixed(left: Value, right: Value, done: Done) -> bool:
+def _is_mixed(left: Value, right: Value, done: Done) -> bool:
     kinds = [len([kind for kind in each.alts if kind not in (NULL, ERROR)]) for each in (left, right)]
     return len(done) < kinds[0] * kinds[1]
 
 
-def _there(value: Value) -> Sql:
+def _is_there(value: Value) -> Sql:
     return any_of(is_set(value.alts[kind]) for kind in value.alts if kind not in (NULL, ERROR))

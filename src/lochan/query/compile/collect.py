@@ -49,7 +49,7 @@ def last(each: Aggregated) -> Value:
 def _at_end(each: Aggregated, name: str) -> Value:
     assert each.place is not None
     value = each.value
-    tests = _there(value)
+    tests = _presence_tests(value)
     if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR} and value.original is None:
         kept = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
         picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
@@ -61,7 +61,7 @@ def collect(each: Aggregated) -> Value:
     """Returns an array in the order of the rows. Nulls are kept; missing values are not."""
     assert each.place is not None
     value = each.value
-    tests = _there(value)
+    tests = _presence_tests(value)
     kind = _single(value)
     if kind is not None:
         made = neutral("collected", each.over(neutral("collect", value.alts[kind], each.place), *tests))
@@ -111,7 +111,7 @@ def fused_type(each: Aggregated) -> Value:
     return Value({STRING: neutral("list_join", texts, options=("|",))}, NULL)
 
 
-def _there(value: Value) -> list[Sql]:
+def _presence_tests(value: Value) -> list[Sql]:
     """Returns tests for the rows that count. Null is a value here; missing values and errors are skipped."""
     there = present(value)
     tests = [] if there == TRUE else [there]

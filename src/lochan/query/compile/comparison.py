@@ -155,7 +155,7 @@ def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     if one == TIME and (moments.is_fine(left) or moments.is_fine(right)):
         return moments.compare_times(op_, left, right)
     if one == other:
-        return _simple(op_, one, mine, theirs)
+        return _compare_simple(op_, one, mine, theirs)
     if one == INT:
         if isinstance(right.constant, float):
             return _against_float(op_, mine, right.constant)
@@ -165,7 +165,7 @@ def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     return exact(TURNED[op_], theirs, mine)
 
 
-def _simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
+def _compare_simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
     if kind == BOOL and op_ == "==" and right in (TRUE, FALSE):
         return left if right == TRUE else negate(left)
     return op(COMPARISONS[op_], left, right)

@@ -43,8 +43,8 @@ def from_texts(sql: Sql | None, arms: Iterable[Value]) -> Exact | None:
     """Makes a decimal of a text that comes from one of these values. Returns None if not all of them have their numbers
     as decimals, or if no decimal type holds them all."""
     some = [arm.exact for arm in arms if DECIMAL in arm.alts]
-    known = [each.digits for each in some if each is not None]
-    digits = common(known) if known and len(known) == len(some) else None
+    digits_of = [each.digits for each in some if each is not None]
+    digits = common(digits_of) if digits_of and len(digits_of) == len(some) else None
     return None if sql is None or digits is None else from_text(sql, digits)
 
 
@@ -164,7 +164,7 @@ def compute(op_: str, one: str, left: Value, other: str, right: Value) -> Exact 
     digits = Digits(sum(wholes), sum(scales)) if op_ == "*" else Digits(max(wholes) + 1, max(scales))
     if sum(digits) + (op_ == "*") > DIGITS_MAX:  # for a product Spark needs one more digit
         return None
-    made = op(_COMPUTED[op_], _narrow(mine), _narrow(theirs))
+    made = op(_COMPUTED[op_], _cast_narrow(mine), _cast_narrow(theirs))
     return Exact(exp.Cast(this=made, to=decimal_type(digits.scale)), digits)
 
 
@@ -188,7 +188,7 @@ def round_decimal(exact: Exact, name: str, scale: int = 0) -> Exact:
     """Applies `round`, `ceil` or `floor`, without any other loss of digits."""
     if scale >= exact.digits.scale:
         return exact
-    made = neutral(f"decimal_{name}", _narrow(exact), options=(scale,))
+    made = neutral(f"decimal_{name}", _cast_narrow(exact), options=(scale,))
     return Exact(exp.Cast(this=made, to=decimal_type(scale)), Digits(exact.digits.whole + 1, scale))
 
 
@@ -206,7 +206,7 @@ def _operand(kind: str, value: Value) -> Exact | None:
     return value.exact if kind == DECIMAL else None
 
 
-def _narrow(exact: Exact) -> Sql:
+def _cast_narrow(exact: Exact) -> Sql:
     """Casts to the narrowest type that fits: with wider ones Spark's results lose digits after the point."""
     return exp.Cast(this=exact.sql.copy(), to=decimal_type(exact.digits.scale, max(sum(exact.digits), 1)))
 

@@ -24,9 +24,9 @@ from lochan.query.errors import UnknownField, did_you_mean
 
 def value_of(e: ast.Expr, scope: Scope) -> Value:
     checkpoint()
-    known = scope.bound.get(id(e))
-    if known is not None:
-        return known
+    bound = scope.bound.get(id(e))
+    if bound is not None:
+        return bound
     match e:
         case ast.Literal(kind, value):
             return literal(STRING if kind == "net" else kind, value)
@@ -102,8 +102,8 @@ def _member_of(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Va
     value = member(of, name)
     if value is GONE or not value.alts:
         record = of.record
-        known = record is not None and record.names and record.body is None and JSON not in of.alts
-        if known and record is not None and name not in record and not scope.lenient:
+        has_names = record is not None and record.names and record.body is None and JSON not in of.alts
+        if has_names and record is not None and name not in record and not scope.lenient:
             near = did_you_mean(name, record.names)
             hint = "" if near else _first_names(record.names)
             error = UnknownField(f"unknown {what} `{name}`{near}", scope.query.text, e.span, hint=hint)
@@ -138,14 +138,14 @@ def _slice(e: ast.Slice, scope: Scope) -> Value:
     if ARRAY in of.alts:
         alts[ARRAY] = neutral("list_slice", of.alts[ARRAY], options=tuple(ends))
     if JSON in of.alts:
-        alts[JSON] = _sliced_text(of.alts[JSON], tuple(ends))
+        alts[JSON] = _slice_text(of.alts[JSON], tuple(ends))
     if NULL in of.alts:
         alts[NULL] = of.alts[NULL]
     whole = set(of.alts) == set(alts) and JSON not in alts  # such a text may be an object
     return Value(alts, of.nothing if whole else MISSING, of.element)
 
 
-def _sliced_text(json: Sql, ends: tuple[int | None, ...]) -> Sql:
+def _slice_text(json: Sql, ends: tuple[int | None, ...]) -> Sql:
     """Slices an array that is kept as text because its elements are of several kinds."""
     inside = neutral("list_join", neutral("list_slice", array_items(json), options=ends), options=(",",))
     return case((is_array_text(json), concat(text("["), coalesce(inside, text("")), text("]"))))
@@ -189,16 +189,16 @@ def _among(one: Value, many: Value) -> Sql:
         if one.kinds == {many.element} and many.element in (BOOL, INT, STRING):
             tests.append(neutral("list_contains", many.alts[ARRAY], one.alts[many.element]))
         else:
-            tests.append(_some(many.alts[ARRAY], compare("==", one, typed_value(_ELEMENT, many.element))))
+            tests.append(_any_element(many.alts[ARRAY], compare("==", one, typed_value(_ELEMENT, many.element))))
     if JSON in many.alts:
-        tests.append(_some(array_items(many.alts[JSON]), compare("==", one, json_by_kind(_ELEMENT))))
+        tests.append(_any_element(array_items(many.alts[JSON]), compare("==", one, json_by_kind(_ELEMENT))))
     return any_of(tests)
 
 
 _ELEMENT = exp.column("element")
 
 
-def _some(array: Sql, test: Sql) -> Sql:
+def _any_element(array: Sql, test: Sql) -> Sql:
     return FALSE if test == FALSE else neutral("list_some", array, test)
 
 

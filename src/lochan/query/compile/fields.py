@@ -39,24 +39,24 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     told_of = scan.source.known(path)
     decimals = next((each for each in told_of if each.leaf.kind == DECIMAL), None)
     beside = next((each for each in told_of if each.leaf.kind == ORIGINAL), None)
-    known = [each for each in told_of if each.leaf.kind not in (DECIMAL, ORIGINAL)]
-    certain = len(known) == 1 and known[0].always
-    or_null = any(each.otherwise for each in known)
-    alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
+    infos = [each for each in told_of if each.leaf.kind not in (DECIMAL, ORIGINAL)]
+    certain = len(infos) == 1 and infos[0].always
+    or_null = any(each.otherwise for each in infos)
+    alts = {each.leaf.kind: scan.leaf(each.leaf) for each in infos if not each.otherwise}
     exact = None if decimals is None else Exact(scan.leaf(decimals.leaf), decimals.digits)
-    if JSON in alts and not any(each.numberless for each in known):
+    if JSON in alts and not any(each.numberless for each in infos):
         json = alts.pop(JSON)
         if decimals is not None and decimals.alone:
             alts[DECIMAL] = json
         else:
             alts[DECIMAL], alts[JSON] = numbers.split(json, exact)
     original = None if beside is None else scan.leaf(beside.leaf)
-    if any(each.timed for each in known):
+    if any(each.timed for each in infos):
         time, alts[STRING], text_of_time = moments.split(alts[STRING])
         original = text_of_time if original is None else coalesce(original, text_of_time)
         alts[TIME] = coalesce(alts[TIME], time) if TIME in alts else time
-    element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
-    formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
+    element = next((each.element for each in infos if each.leaf.kind == ARRAY), None)
+    formats = next((each.formats for each in infos if each.leaf.kind == TIME), ())
     never_null = sure and not any(isinstance(type, Maybe) for type in types.values())
     return Value(
         alts,
@@ -74,7 +74,7 @@ def member(value: Value, name: str) -> Value:
     """Returns the value's field of this name. It is missing where the value is not an object."""
     found = []
     if OBJECT in value.alts and value.record is not None and name in value.record:
-        found.append(_inside(value, value.record.get(name)))
+        found.append(_member_inside(value, value.record.get(name)))
     if JSON in value.alts:
         found.append(_below_text(value, name))
     return merge_values(found) if found else GONE
@@ -176,7 +176,7 @@ def _below_text(value: Value, step: str | int) -> Value:
     return json_by_kind(neutral("json_exact", text, options=(step,)))
 
 
-def _inside(value: Value, found: Value) -> Value:
+def _member_inside(value: Value, found: Value) -> Value:
     """Returns a member of an object that may not exist itself; the member is missing then, however deep it is."""
     if not value.nothing and value.kinds == {OBJECT}:
         return found
@@ -193,7 +193,7 @@ def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) ->
         body = Body(scan.body(), _column_fields(scan, objects))
     return Record(
         names,
-        lambda name: field_of(scan, (*path, name), _below(objects, name), sure=sure),
+        lambda name: field_of(scan, (*path, name), _types_below(objects, name), sure=sure),
         _order(scan, names, objects, by_text=body is not None),
         Shaped(scan.shape(), objects, sure),
         body,
@@ -219,7 +219,7 @@ def _ascends(places: list[int]) -> bool:
     return all(one < other for one, other in pairwise(places))
 
 
-def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
+def _types_below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
     found: dict[int, Type] = {}
     for number, each in objects.items():
         for field, type in each.fields:

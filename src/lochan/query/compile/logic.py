@@ -117,11 +117,11 @@ def _is_literal(value: Sql) -> bool:
 def _join(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     """Joins the parts in a balanced tree, so that a thousand parts are ten levels. Parts that are joined themselves are
     taken apart first."""
-    parts = list(dict.fromkeys(each for part in parts for each in _apart(node, part)))
+    parts = list(dict.fromkeys(each for part in parts for each in _take_apart(node, part)))
     return _balance(node, parts, nothing)
 
 
-def _apart(node: type[exp.Connector], part: Sql) -> list[Sql]:
+def _take_apart(node: type[exp.Connector], part: Sql) -> list[Sql]:
     found: list[Sql] = []
     left = [part]
     while left:

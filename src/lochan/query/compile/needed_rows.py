@@ -70,11 +70,11 @@ class _Plan:
         joins: Sequence[exp.Join] = select.args.get("joins") or []
         start = select.args.get("from_")
         places = [] if start is None else [start.this, *(join.this for join in joins)]
-        of_rows = [*_parts(select.args.get("where")), *_inside(select, tests)]
+        of_rows = [*_parts(select.args.get("where")), *_input_tests(select, tests)]
         for at, place in enumerate(places):
             alias = place.alias_or_name
-            known = [test for test in _of_place(at, joins, of_rows) if _is_about(test, alias)]
-            self._place(place, [_bare(test) for test in known])
+            own_tests = [test for test in _of_place(at, joins, of_rows) if _is_about(test, alias)]
+            self._place(place, [_bare_columns(test) for test in own_tests])
         for each in _queries_in_expressions(select):
             self._query(each, [])
 
@@ -105,14 +105,16 @@ def _is_cut(query: exp.Expr) -> bool:
     return any(query.args.get(key) is not None for key in ("limit", "offset", "qualify"))
 
 
-def _inside(select: exp.Select, tests: Tests) -> Tests:
+def _input_tests(select: exp.Select, tests: Tests) -> Tests:
     """Selects the tests, over the result and in HAVING, that can be applied to the input rows of the query."""
     made = [*select.expressions, *_clause(select, "having"), *_clause(select, "order")]
     group = select.args.get("group")
     in_common: list[Sql] | None = None  # columns that all rows which affect each other share; None if no rows do
     if group is not None:
         in_common = [each for each in group.expressions if isinstance(each, exp.Column)]
-    elif select.args.get("having") is not None or any(_is_aggregate(each) for node in made for each in _here(node)):
+    elif select.args.get("having") is not None or any(
+        _is_aggregate(each) for node in made for each in _own_nodes(node)
+    ):
         in_common = []
     for part in _partitions(made):
         in_common = [each for each in part if in_common is None or each in in_common]
@@ -124,7 +126,7 @@ def _inside(select: exp.Select, tests: Tests) -> Tests:
 
 def _partitions(made: Iterable[exp.Expr]) -> Iterator[list[Sql]]:
     """Yields the columns by which each window is partitioned."""
-    for node in (each for whole in made for each in _here(whole)):
+    for node in (each for whole in made for each in _own_nodes(whole)):
         if isinstance(node, exp.Window):
             yield [each for each in node.args.get("partition_by") or [] if isinstance(each, exp.Column)]
         elif isinstance(node, Neutral) and node.this == ROW_NUMBER:
@@ -142,7 +144,7 @@ def _is_aggregate(node: exp.Expr) -> bool:
     return made_of_many and not isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window)
 
 
-def _here(node: exp.Expr) -> Iterator[exp.Expr]:
+def _own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yields all nodes inside it, but not those of nested queries."""
     return node.walk(prune=lambda each: isinstance(each, exp.Query))
 
@@ -168,7 +170,7 @@ def _queries_in_expressions(select: exp.Select) -> Iterator[exp.Query]:
     made = [each for key in ("where", "group", "having", "order") for each in _clause(select, key)]
     made += [*select.expressions, *(on for join in joins if (on := join.args.get("on")) is not None)]
     for node in made:
-        yield from (each for each in _here(node) if isinstance(each, exp.Query))
+        yield from (each for each in _own_nodes(node) if isinstance(each, exp.Query))
 
 
 # ── joins ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +209,7 @@ def _is_about(test: Sql, alias: str) -> bool:
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _bare(test: Sql) -> Sql:
+def _bare_columns(test: Sql) -> Sql:
     return _replace_columns(test, lambda column: exp.column(column.name, quoted=True))
 
 
@@ -238,8 +240,8 @@ def _by_place(tests: Tests, given: Sequence[str], own: Sequence[str]) -> Tests:
     if not tests or len(given) != len(own) or len(set(given)) < len(given) or len(set(own)) < len(own):
         return []
     names = dict(zip(given, own, strict=True))
-    known = [test for test in tests if all(each.name in names for each in test.find_all(exp.Column))]
-    return [_replace_columns(test, lambda column: exp.column(names[column.name], quoted=True)) for test in known]
+    usable = [test for test in tests if all(each.name in names for each in test.find_all(exp.Column))]
+    return [_replace_columns(test, lambda column: exp.column(names[column.name], quoted=True)) for test in usable]
 
 
 def _names(query: exp.Expr) -> list[str]:

@@ -2,8 +2,8 @@ r"""Regular expressions and globs, as far as both engines take them for the same
 
 RE2 and Java agree on literals, classes, groups, alternatives and repetitions. Where they do not, the pattern is written
 out so that both must: `.` is all but a newline, `$` the very end, `\s` the five ASCII spaces, and a leading (?i) folds
-ASCII letters alone. What only one of them knows is refused: look-around, references back, possessive and atomic groups,
-classes within classes, names of scripts, other flags.
+ASCII letters alone. Parts that only one of them supports are refused: look-around, back-references, possessive and
+atomic groups, classes within classes, names of scripts, other flags.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Scan:
 
     def read(self, place: exp.Expr, tests: Sequence[Sql]) -> exp.Query:
         """Returns the rows for such a placeholder."""
-        asked = self._reads[place.meta[PLACE]]
-        return self.rows(asked.columns, asked.ordered, asked.first, tests)
+        request = self._reads[place.meta[PLACE]]
+        return self.rows(request.columns, request.ordered, request.first, tests)
 
     def rows(self, columns: Iterable[str], ordered: bool, first: int | None, tests: Sequence[Sql]) -> exp.Query:
         """Selects rows from the source, which learns the tests that the rows must pass later, and may leave out rows

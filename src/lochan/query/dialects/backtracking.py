@@ -86,7 +86,7 @@ class _Automaton:
     def _sequence(self, items: Iterable[Any], flags: int) -> _Part:
         made = _Part()
         for op, argument in items:
-            made = self._then(made, self._item(str(op), argument, flags))
+            made = self._join_parts(made, self._item(str(op), argument, flags))
         return made
 
     def _item(self, op: str, argument: Any, flags: int) -> _Part:
@@ -94,7 +94,7 @@ class _Automaton:
             return self._state(op, argument, flags)
         if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             least, most, inner = argument
-            return self._repeated(least, most, inner, flags)
+            return self._repeat_part(least, most, inner, flags)
         if op == "SUBPATTERN":
             _, added, removed, inner = argument
             return self._sequence(inner, (flags | added) & ~removed)
@@ -118,31 +118,31 @@ class _Automaton:
         return _Part([at], [at], 0)
 
     def _any(self) -> _Part:
-        return self._looped(self._state("ANY", None, re.DOTALL), may_be_empty=True)
+        return self._loop_part(self._state("ANY", None, re.DOTALL), may_be_empty=True)
 
-    def _repeated(self, least: int, most: Any, inner: Any, flags: int) -> _Part:
+    def _repeat_part(self, least: int, most: Any, inner: Any, flags: int) -> _Part:
         endless = _counts_as_endless(least, most, inner)
         made = _Part()
         for _ in range(min(least, _TURNS_MAX) - (1 if endless and least else 0)):
-            made = self._then(made, self._sequence(inner, flags))
+            made = self._join_parts(made, self._sequence(inner, flags))
         if endless:
             part = self._sequence(inner, flags)
             self.has_empty_turns |= bool(part.empty and least > _TURNS_MAX)
-            return self._then(made, self._looped(part, may_be_empty=not least))
+            return self._join_parts(made, self._loop_part(part, may_be_empty=not least))
         self.choices *= most - least + 1
         if self.choices > _CHOICES_MAX:
             raise TooLarge
         rest = _Part()
         for _ in range(min(most - least, _TURNS_MAX)):
-            rest = self._then(self._sequence(inner, flags), rest)
+            rest = self._join_parts(self._sequence(inner, flags), rest)
             rest.empty = 1
-        return self._then(made, rest)
+        return self._join_parts(made, rest)
 
-    def _looped(self, part: _Part, *, may_be_empty: bool) -> _Part:
+    def _loop_part(self, part: _Part, *, may_be_empty: bool) -> _Part:
         self._join(part.last, part.first)
         return _Part(part.first, part.last, min(part.empty + may_be_empty, 2))
 
-    def _then(self, left: _Part, right: _Part) -> _Part:
+    def _join_parts(self, left: _Part, right: _Part) -> _Part:
         self._join(left.last, right.first)
         return _Part(
             [*left.first, *(right.first * left.empty)],

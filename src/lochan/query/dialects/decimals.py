@@ -99,7 +99,7 @@ class _Made:
             f"WHEN d.n THEN '0' || {self._as_text(f'{MIDDLE} - d.p')} || {turned} || '~' "
             f"ELSE '2' || {self._as_text(f'{MIDDLE} + d.p')} || d.s END"
         )
-        return self._let("t", number, f"CASE t {special} ELSE {self._apart('t', of_digits)} END")
+        return self._let("t", number, f"CASE t {special} ELSE {self._take_apart('t', of_digits)} END")
 
     def _as_text(self, sql: str) -> str:
         return f"CAST({sql} AS {self._words.text})"
@@ -107,7 +107,7 @@ class _Made:
     def _let(self, name: str, value: str, body: str) -> str:
         return self._words.let(name, value, body)
 
-    def _apart(self, number: str, body: str) -> str:
+    def _take_apart(self, number: str, body: str) -> str:
         """Returns `body` with the struct d: n is whether the number is negative; s has its digits without zeros around
         them; p is such that the number is 0.s times ten to the p."""
         words = self._words
@@ -160,7 +160,7 @@ class _Made:
     def int(self, number: str) -> str:
         digits = "CASE WHEN d.p <= 0 THEN '0' ELSE RPAD(SUBSTRING(d.s, 1, CAST(d.p AS INT)), CAST(d.p AS INT), '0') END"
         signed = f"CASE WHEN d.n THEN '-' ELSE '' END || {digits}"
-        small = self._apart("t", f"CASE WHEN d.p <= 19 THEN TRY_CAST({signed} AS BIGINT) END")
+        small = self._take_apart("t", f"CASE WHEN d.p <= 19 THEN TRY_CAST({signed} AS BIGINT) END")
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {small} END")
 
     def float_plain(self, real: str) -> str:
@@ -187,27 +187,27 @@ class _Made:
         signed = f"CASE WHEN d.n THEN '-' ELSE '' END || {digits}"
         failed = self._fail(what, "t")
         body = f"CASE WHEN d.s = '' OR ({_FITS}) THEN CAST({signed} AS {type}) ELSE CAST({failed} AS {type}) END"
-        return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._apart('t', body)} END")
+        return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._take_apart('t', body)} END")
 
     def exact(self, json: str, options: tuple[Any, ...]) -> str:
         """Returns the JSON at a path with all digits. Engines write numbers with a double's digits, so longer ones are
         marked as strings while an engine handles the text."""
-        return self._let("g", self._words.json_get([self._marked(json)], options), self._unmarked("g"))
+        return self._let("g", self._words.json_get([self._mark_numbers(json)], options), self._unmarked("g"))
 
     def exact_items(self, json: str) -> str:
-        items = self._let("m", self._marked(json), self._words.json_items(["m"], ()))
+        items = self._let("m", self._mark_numbers(json), self._words.json_items(["m"], ()))
         return self._words.each(items, "g", self._unmarked("g"))
 
     def checked(self, text: str) -> str:
-        read = self._let("m", self._marked(text), self._words.json_checked(["m"], ()))
+        read = self._let("m", self._mark_numbers(text), self._words.json_checked(["m"], ()))
         return self._let("g", read, self._unmarked("g"))
 
     def merged(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         texts, gone = merged_parts(arguments, options)
-        found = json_merged(self._words, [*map(self._marked, texts), *gone.values()], options)
+        found = json_merged(self._words, [*map(self._mark_numbers, texts), *gone.values()], options)
         return self._let("g", found, self._unmarked("g"))
 
-    def _marked(self, json: str) -> str:
+    def _mark_numbers(self, json: str) -> str:
         """Marks long numbers as strings. Only valid numbers are marked: 0123 stays as wrong as it is."""
         words = self._words
         long = f"LENGTH(w) > {_DOUBLE_DIGITS} OR w LIKE '%e%' OR w LIKE '%E%'"

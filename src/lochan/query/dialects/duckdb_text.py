@@ -17,10 +17,10 @@ def quote_text(value: str) -> str:
 
 
 def matches(text: str, pattern: str) -> str:
-    return f"REGEXP_MATCHES({_opaque(text)}, {quote_text(pattern)})"
+    return f"REGEXP_MATCHES({_wrap_in_try(text)}, {quote_text(pattern)})"
 
 
-def _opaque(text: str) -> str:
+def _wrap_in_try(text: str) -> str:
     """Wraps the text in a TRY. DuckDB 2.0 keeps too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` in a WHERE,
     because it tests a IS NOT NULL. The same holds for CONTAINS, REGEXP_MATCHES and IN; it does not rewrite what is in a
     TRY. A TRY must not contain anything that may end the query; for that a list element is used, which is not rewritten
@@ -31,7 +31,7 @@ def _opaque(text: str) -> str:
 
 
 def _contains_folded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    text, word = _opaque(arguments[0]), fold_case(options[0])
+    text, word = _wrap_in_try(arguments[0]), fold_case(options[0])
     escape = " ESCAPE '\\'" if set(word) & set("%_\\") else ""
     test = f"{text} ILIKE {quote_text(like_pattern(word))}{escape}"
     if folds_alike(word):
@@ -41,7 +41,7 @@ def _contains_folded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 def _like(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     escape = " ESCAPE '\\'" if "\\" in options[0] else ""
-    return f"({_opaque(arguments[0])} LIKE {quote_text(options[0])}{escape})"
+    return f"({_wrap_in_try(arguments[0])} LIKE {quote_text(options[0])}{escape})"
 
 
 def _substr(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -82,7 +82,7 @@ def _in_bytes(text: str, other: int) -> str:
 FORMS: Forms = {
     "matches": lambda arguments, options: matches(arguments[0], options[0]),
     "contains_folded": _contains_folded,
-    "contains": lambda arguments, options: f"CONTAINS({_opaque(arguments[0])}, {arguments[1]})",
+    "contains": lambda arguments, options: f"CONTAINS({_wrap_in_try(arguments[0])}, {arguments[1]})",
     "like": _like,
     "trim": plain("TRIM({0}, ' ')"),
     "split": plain("STR_SPLIT({0}, {1})"),

@@ -110,7 +110,7 @@ def _lists(words: Words) -> Forms:
         "list_length": plain(f"CAST({words.size}({{0}}) AS BIGINT)"),
         "list_some": lambda arguments, options: words.some(arguments[0], "element", arguments[1]),
         "tagged": lambda arguments, options: _tag_elements(words, arguments, *options),
-        "tagged_one": lambda arguments, options: _tagged_one(words, arguments, options[0]),
+        "tagged_one": lambda arguments, options: _tag_one(words, arguments, options[0]),
         "joined_lists": lambda lists, options: f"FLATTEN({words.kept(words.list_of(lists), 'l', 'l IS NOT NULL')})",
     }
 
@@ -126,7 +126,7 @@ def _tag_elements(words: Words, arguments: Sequence[str], at: int, place: int) -
     return words.each(many, "x", _tag(words, at, nulls))
 
 
-def _tagged_one(words: Words, arguments: Sequence[str], at: int) -> str:
+def _tag_one(words: Words, arguments: Sequence[str], at: int) -> str:
     test, *nulls = arguments
     return f"CASE WHEN {test} THEN {words.list_of([_tag(words, at, nulls)])} END"
 

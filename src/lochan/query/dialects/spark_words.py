@@ -60,12 +60,12 @@ def _check_growth(regexp: str) -> None:
         ways = EXPONENTIAL
     if ways > _GROWTH_MAX:
         raise Refused(
-            f"Spark cannot match {_short(regexp)}: it may take very long, and cannot be stopped meanwhile",
+            f"Spark cannot match {_shorten(regexp)}: it may take very long, and cannot be stopped meanwhile",
             hint="run it on duckdb, or write the pattern without repetitions inside repetitions",
         )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return f"/{text}/" if len(text) <= 60 else f"/{text[:60]}…/"
 
 

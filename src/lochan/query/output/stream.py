@@ -58,24 +58,24 @@ def write_stream(batches: Iterable[pa.RecordBatch], row: Column, sink: IO[bytes]
     """Writes the stream. It writes nothing before the first batch comes; without any batch it writes an empty
     stream."""
     writer = None
-    told = {_ROW: msgspec.json.encode(ColumnRecord.of(_TEXTS if _has_body(row) else row))}
+    metadata = {_ROW: msgspec.json.encode(ColumnRecord.of(_TEXTS if _has_body(row) else row))}
     for batch in batches:
         sent = _as_texts(batch, row) if _has_body(row) else batch
         if writer is None:
-            writer = pa.ipc.new_stream(sink, sent.schema.with_metadata(told))
+            writer = pa.ipc.new_stream(sink, sent.schema.with_metadata(metadata))
         writer.write_batch(sent)
     if writer is None:
-        writer = pa.ipc.new_stream(sink, pa.schema([], told))
+        writer = pa.ipc.new_stream(sink, pa.schema([], metadata))
     writer.close()
 
 
 def read_stream(source: Any) -> tuple[Column, Iterator[pa.RecordBatch]]:
     """Returns the columns and the batches. Raises Corrupt for a stream without a description of its columns."""
     reader = pa.ipc.open_stream(source)
-    told = (reader.schema.metadata or {}).get(_ROW)
-    if told is None:
+    encoded = (reader.schema.metadata or {}).get(_ROW)
+    if encoded is None:
         raise Corrupt("the rows do not say what their columns are", hint="are both sides of the same version?")
-    return msgspec.json.decode(told, type=ColumnRecord).column(), iter(reader)
+    return msgspec.json.decode(encoded, type=ColumnRecord).column(), iter(reader)
 
 
 def _has_body(column: Column) -> bool:

@@ -68,11 +68,11 @@ class _Bounds:
             case ast.Binary("like", left, ast.Literal("string", str(pattern))):
                 return both(_like(field(left), pattern)[0])
             case ast.Binary("!=", left, right):
-                return self._differing(left, right)
+                return self._test_unequal(left, right)
             case ast.Binary(op, left, right) if op in TURNED:
-                return self._compared(left, op, right)
+                return self._compare(left, op, right)
             case ast.Between(of, low, high):
-                return both((self._compared(of, ">=", low), self._compared(of, "<=", high)))
+                return both((self._compare(of, ">=", low), self._compare(of, "<=", high)))
             case ast.Call("has" | "missing" as name, (of,)) if field(of):
                 return Has(field(of)) if name == "has" else Missing(field(of))
             case ast.Name() | ast.Dot():
@@ -96,9 +96,9 @@ class _Bounds:
             case ast.Binary("!=", left, right):
                 return ANY_ROW  # values of other kinds are neither equal nor unequal
             case ast.Binary(op, left, right) if op in TURNED:
-                return self._unequal(left, right) if op == "==" else _unlike(self._compared(left, op, right))
+                return self._unequal(left, right) if op == "==" else _unlike(self._compare(left, op, right))
             case ast.Between(of, low, high):
-                tests = [self._compared(of, ">=", low), self._compared(of, "<=", high)]
+                tests = [self._compare(of, ">=", low), self._compare(of, "<=", high)]
                 return _either(tuple(map(_unlike, tests)))
             case ast.Call("has" | "missing" as name, (of,)) if field(of):
                 return Missing(field(of)) if name == "has" else Has(field(of))
@@ -111,10 +111,10 @@ class _Bounds:
         values = [value for item in items if (value := self._constant(item)) is not None]
         return OneOf(path, tuple(values)) if path and len(values) == len(items) else ANY_ROW
 
-    def _compared(self, left: ast.Expr, op: str, right: ast.Expr) -> Test:
+    def _compare(self, left: ast.Expr, op: str, right: ast.Expr) -> Test:
         path, value = field(left), self._constant(right)
         if not path:
-            return self._compared(right, TURNED[op], left) if field(right) else ANY_ROW
+            return self._compare(right, TURNED[op], left) if field(right) else ANY_ROW
         if op == "==" and _is_null(right):
             return IsNull(path)
         if value is None:
@@ -123,8 +123,8 @@ class _Bounds:
             op = "<="
         return Compare(path, op, *value)
 
-    def _differing(self, left: ast.Expr, right: ast.Expr) -> Test:
-        equal = self._compared(left, "==", right)
+    def _test_unequal(self, left: ast.Expr, right: ast.Expr) -> Test:
+        equal = self._compare(left, "==", right)
         match equal:
             case IsNull(path):
                 return Valued(path)
@@ -134,7 +134,7 @@ class _Bounds:
 
     def _unequal(self, left: ast.Expr, right: ast.Expr) -> Test:
         """Returns a test of the rows for which it is false that the two are equal."""
-        equal = self._compared(left, "==", right)
+        equal = self._compare(left, "==", right)
         return Either((Valued(equal.path), Missing(equal.path))) if isinstance(equal, IsNull) else _unlike(equal)
 
     def _constant(self, e: ast.Expr) -> Constant | None:
@@ -162,7 +162,7 @@ def _like(path: Path, pattern: str) -> tuple[list[Test], bool]:
     if not rest:
         return [Compare(path, "==", STRING, begin)], True
     found: list[Test] = [Compare(path, ">=", STRING, begin)]
-    if end := _behind(begin):
+    if end := _least_after(begin):
         found.append(Compare(path, "<", STRING, end))
     return found, rest == "%"
 
@@ -177,7 +177,7 @@ def _beginning(pattern: str) -> tuple[str, str]:
     return found, pattern[at:]
 
 
-def _behind(begin: str) -> str:
+def _least_after(begin: str) -> str:
     """Returns the least text that is greater than all with this beginning, or an empty text if there is none."""
     begin = begin.rstrip(_LAST)
     if not begin:
@@ -231,7 +231,7 @@ def _negative(of: Constant | None) -> Constant | None:
         return None
     if isinstance(of[1], Decimal):
         return DECIMAL, -of[1]
-    return _fitting(of[0], -of[1])
+    return _fit_constant(of[0], -of[1])
 
 
 def _compute(op: str, one: Constant, other: Constant) -> Constant | None:
@@ -242,17 +242,17 @@ def _compute(op: str, one: Constant, other: Constant) -> Constant | None:
         return _number(op, mine, theirs)
     if op == "*" or right != DURATION or left not in (TIME, DURATION):
         return None
-    return _fitting(left, mine + theirs if op == "+" else mine - theirs)
+    return _fit_constant(left, mine + theirs if op == "+" else mine - theirs)
 
 
 def _number(op: str, mine: float, theirs: float) -> Constant | None:
     whole = isinstance(mine, int) and isinstance(theirs, int)
     one, other = (mine, theirs) if whole else (float(mine), float(theirs))
     result = one + other if op == "+" else one - other if op == "-" else one * other
-    return _fitting(INT if whole else FLOAT, result)
+    return _fit_constant(INT if whole else FLOAT, result)
 
 
-def _fitting(kind: str, value: float) -> Constant | None:
+def _fit_constant(kind: str, value: float) -> Constant | None:
     low, high = (times.MICROS_MIN, times.MICROS_MAX) if kind == TIME else (_INT_MIN, _INT_MAX)
     fits = isfinite(value) if kind == FLOAT else low <= value <= high
     return (kind, value) if fits else None
@@ -268,9 +268,9 @@ def _cast(name: str, kind: str, value: Scalar) -> Constant | None:
         return (FLOAT, float(value)) if (kind, to) == (INT, FLOAT) else None
     try:
         if to == INT and _WHOLE.fullmatch(value):
-            return _fitting(INT, int(value))
+            return _fit_constant(INT, int(value))
         if to == FLOAT and _REAL.fullmatch(value):
-            return _fitting(FLOAT, float(value))
+            return _fit_constant(FLOAT, float(value))
         if to == TIME and _MOMENT.fullmatch(value):
             return TIME, times.parse(value)
     except (ValueError, OverflowError):

@@ -42,21 +42,21 @@ def of_rows(rows: Sequence[Row], scans: Scans, fields: Iterable[str] = ()) -> Ta
     numbers = number_shapes(shapes)
     number_of = {shape: number for number, shape in numbers.items()}
     columns = spread.columns()
-    known = [spread.known(leaf, column) for leaf, column in columns.items()]
+    infos = [spread.known(leaf, column) for leaf, column in columns.items()]
     there = {leaf.path[0] for leaf in columns}
     for leaf in (Leaf((name,), STRING) for name in fields if name not in there):
-        known.append(LeafInfo(leaf, False))
+        infos.append(LeafInfo(leaf, False))
         columns[leaf] = pa.nulls(len(rows), pa.string())
-    return TableSource(scans, numbers, known, columns, pa.array([number_of[each] for each in shapes], pa.int32()))
+    return TableSource(scans, numbers, infos, columns, pa.array([number_of[each] for each in shapes], pa.int32()))
 
 
 def of_table(table: pa.Table, scans: Scans) -> TableSource:
     """Returns a source of this table. REQUIRES: columns of scalars, timestamps or maps, without a null in them."""
     leaves = {Leaf((field.name,), _kind(field.type)): table[field.name] for field in table.schema}
     shape = Object(tuple((leaf.path[0], f"time:{NATIVE}" if leaf.kind == TIME else leaf.kind) for leaf in leaves))
-    known = [_leaf_info(leaf, always=True) for leaf in leaves]
+    infos = [_leaf_info(leaf, always=True) for leaf in leaves]
     [number] = number_shapes([shape])
-    return TableSource(scans, {number: shape}, known, leaves, pa.repeat(pa.scalar(number, pa.int32()), len(table)))
+    return TableSource(scans, {number: shape}, infos, leaves, pa.repeat(pa.scalar(number, pa.int32()), len(table)))
 
 
 class _Spread:

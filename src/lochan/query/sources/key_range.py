@@ -54,12 +54,12 @@ def convert_range(range: KeyRange, kinds: Iterable[str], settings: PoolSettings)
     if path in settings.times and there <= {PLACES[TIME], PLACES[STRING]}:
         there = {PLACES[TIME]}  # its strings that are times
     if len(there) != 1 or there == {PLACES[JSON]}:  # no literal is an object or a list
-        return _rising(range)
+        return _order_ends(range)
     (place,) = there
-    return _rising(range._replace(low=_as(range.low, place, path), high=_as(range.high, place, path)))
+    return _order_ends(range._replace(low=_as(range.low, place, path), high=_as(range.high, place, path)))
 
 
-def _rising(range: KeyRange) -> KeyRange:
+def _order_ends(range: KeyRange) -> KeyRange:
     low, high = range.low, range.high
     if low is None or high is None or _order(low) <= _order(high):
         return range
@@ -132,27 +132,27 @@ def test(
     leaf of decimals at the first field, if it has one. With `timed`, strings there may be times."""
     original = next((leaf for leaf in leaves if leaf == Leaf(settings.keys[0].path, ORIGINAL)), None)
     leaves = [leaf for leaf in leaves if leaf.kind not in (NULL, ORIGINAL)]
-    absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
+    absent = [_is_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
         return any_of(absent)
     first = settings.keys[0].path
     times = (TIME, STRING) if timed else (TIME,)
     inside = [
-        _time_inside(leaf, original, range) if leaf.kind in times else _inside(leaf, range, digits)
+        _time_inside(leaf, original, range) if leaf.kind in times else _is_inside(leaf, range, digits)
         for leaf in leaves
         if leaf.path == first and leaf.kind != DECIMAL
     ]
     return all_of([any_of(inside), *map(negate, absent)])
 
 
-def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
+def _is_absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
     return all_of([is_null(_column(leaf)) for leaf in leaves if leaf.path == path])
 
 
 def _time_inside(leaf: Leaf, original: Leaf | None, range: KeyRange) -> Sql:
     is_fine = any(getattr(end[1], "finer", "") for end in (range.low, range.high) if end)
     if leaf.kind == TIME and not is_fine and original is None:
-        return _inside(leaf, range)
+        return _is_inside(leaf, range)
     if leaf.kind == TIME:
         beside = None if original is None else _column(original)
         return _fine_inside(Value({TIME: _column(leaf)}, original=beside), range)
@@ -175,7 +175,7 @@ def _fine_inside(value: Value, range: KeyRange) -> Sql:
     return all_of(tests)
 
 
-def _inside(leaf: Leaf, range: KeyRange, digits: Digits | None = None) -> Sql:
+def _is_inside(leaf: Leaf, range: KeyRange, digits: Digits | None = None) -> Sql:
     if leaf.kind == JSON:  # among the texts are numbers of many digits
         decimal = None if digits is None else Exact(_column(Leaf(leaf.path, DECIMAL)), digits)
         exact, other = split(_column(leaf), decimal)

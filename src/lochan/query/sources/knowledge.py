@@ -136,10 +136,10 @@ class Knowledge:
 
 
 def _join_digits(columns: Sequence[DecimalColumn | None]) -> Digits | None:
-    known = [each for each in columns if each is not None]
-    whole, scale = (max((getattr(each, side) for each in known), default=0) for side in ("whole", "scale"))
-    fits = len(known) == len(columns) and whole + scale <= DIGITS_MAX
+    present = [each for each in columns if each is not None]
+    whole, scale = (max((getattr(each, side) for each in present), default=0) for side in ("whole", "scale"))
+    fits = len(present) == len(columns) and whole + scale <= DIGITS_MAX
     if not fits:
         return None
-    some = any(each.column for each in known)
+    some = any(each.column for each in present)
     return Digits(whole, scale) if whole + scale else Digits(int(some), 0)

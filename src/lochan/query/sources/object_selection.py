@@ -62,7 +62,7 @@ class Choice:
         self._snapshot = snapshot
         self._forms = Forms()
         self.why = Why()
-        self.kept = self._pruned(range, test, first)
+        self.kept = self._prune(range, test, first)
         self._never_opened = pruning.BY_KEY if first is None or test is not ANY_ROW else pruning.BY_FIRST
 
     def skipped(self, read: Indices) -> list[Skipped]:
@@ -81,13 +81,13 @@ class Choice:
 
     def forms(self, snapshot: Snapshot) -> list[Form]:
         """Returns the forms of all objects of a snapshot, which may have more objects than are selected here."""
-        found = (self._forms.of(snapshot.facts(int(each[0]))) for each in _alike(snapshot, snapshot.all))
+        found = (self._forms.of(snapshot.facts(int(each[0]))) for each in _group_alike(snapshot, snapshot.all))
         return list(dict.fromkeys(found))
 
     def by_form(self, indices: Indices) -> dict[Form, list[int]]:
         return by_form(self._snapshot, indices, self._forms)
 
-    def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
+    def _prune(self, range: KeyRange, test: Test, first: int | None) -> Indices:
         """Applies the cheap tests first: the key spans of all objects at once, then the statistics of each."""
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key or pruning.keyless(test, snapshot.settings):
@@ -117,13 +117,13 @@ class Choice:
 def by_form(snapshot: Snapshot, indices: Indices, forms: Forms) -> dict[Form, list[int]]:
     """Groups objects by form. It decodes the facts of one object for all objects of its form."""
     found: dict[Form, list[int]] = {}
-    for alike in _alike(snapshot, indices):
+    for alike in _group_alike(snapshot, indices):
         form = forms.of(snapshot.facts(int(alike[0])))
         found[form] = sorted([*found.get(form, []), *alike.tolist()])
     return found
 
 
-def _alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:
+def _group_alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:
     """Groups the objects by form, in the order of the first object of each form."""
     forms = snapshot.forms(indices)
     order = np.argsort(forms, kind="stable")

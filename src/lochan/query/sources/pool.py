@@ -64,7 +64,7 @@ class PoolSource:
         self.knowledge = Knowledge(self._choice.forms(whole))
         return True
 
-    # --- what is known ---
+    # --- known properties ---
     @property
     def objects(self) -> Indices:
         """The objects that are read, by their number in the snapshot."""
@@ -121,11 +121,11 @@ class PoolSource:
         yield from self._settings.times
         yield from self._settings.primary_key
 
-    # --- what is read ---
+    # --- reading ---
     def select(self, request: ScanRequest) -> exp.Query:
         keys = key_order.key_leaves(self._settings, self.known, self.members)
         limited = not self._range.is_all
-        read = self._narrowed(request)
+        read = self._narrow_objects(request)
         by_row = request.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
         within = request._replace(body=request.body or (by_row and self.has_body))
         if by_row:
@@ -141,7 +141,7 @@ class PoolSource:
             terms = [self._by_row()]
         if len(leaves) == len(request.leaves) and not limited and not terms:
             return query
-        return self._around(query, request, keys, terms, one_scan=len(groups) == 1)
+        return self._wrap_query(query, request, keys, terms, one_scan=len(groups) == 1)
 
     def _by_row(self) -> exp.Ordered:
         """Returns the order by the whole row. Rows that are text are sorted by that."""
@@ -149,7 +149,7 @@ class PoolSource:
         row = coalesce(_name(BODY_COLUMN), row) if self.has_body else row
         return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
 
-    def _around(
+    def _wrap_query(
         self, query: exp.Query, request: ScanRequest, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
     ) -> exp.Query:
         """Returns the query for the rows of the range, in order."""
@@ -165,7 +165,7 @@ class PoolSource:
             outer.set("order", ordered)
         return outer
 
-    def _narrowed(self, request: ScanRequest) -> dict[Form, list[int]]:
+    def _narrow_objects(self, request: ScanRequest) -> dict[Form, list[int]]:
         """Returns the objects that may hold rows which pass the plan's own test."""
         test = ANY_ROW if request.test is None else of_sql(request.test)
         kept = self._choice.kept if test is ANY_ROW else self._choice.narrowed(test)

@@ -74,7 +74,7 @@ class Opening:
         that does not exist."""
         for each in source_needs(pipe, self._now):
             placed = each._replace(source=at_ref(each.source, self._ref))
-            self._sources[id(each.source)] = await self._placed(placed)
+            self._sources[id(each.source)] = await self._open_at_place(placed)
         return lambda source: self._sources[id(source)]
 
     async def widen(self) -> bool:
@@ -91,7 +91,7 @@ class Opening:
         for repository in self._opened.values():
             await repository.close()
 
-    async def _placed(self, needs: SourceNeeds) -> Source:
+    async def _open_at_place(self, needs: SourceNeeds) -> Source:
         """Opens a source. Errors point at the source in the text."""
         try:
             return await self._source(needs)
@@ -110,14 +110,14 @@ class Opening:
             return await self._metadata(needs)
         if source.path:
             return await self._files(needs)
-        found = [await self._permitted(name, source) for name in await self._names(source)]
+        found = [await self._open_permitted(name, source) for name in await self._names(source)]
         for each in found:
             _check_pool(each.repository)
-        pool = await (self._one(found[0], needs) if len(found) == 1 else self._several(found, needs))
+        pool = await (self._one(found[0], needs) if len(found) == 1 else self._open_several(found, needs))
         self.pools.append(pool)
         return pool
 
-    async def _permitted(self, name: str, source: ast.Source) -> OpenRepository:
+    async def _open_permitted(self, name: str, source: ast.Source) -> OpenRepository:
         """Opens the repository of a source. Raises NotFound, also if the user may not read what the source names."""
         all = await self._catalog.repositories()
         if not any(each.name == name for each in all):
@@ -133,7 +133,7 @@ class Opening:
 
     async def _one(self, repository: OpenRepository, needs: SourceNeeds) -> PoolSource:
         """Opens only the part of the pool that the query needs."""
-        resolved = await self._resolved(repository, at(repository, needs.source.ref))
+        resolved = await self._resolve_ref(repository, at(repository, needs.source.ref))
         settings = settings_of(repository.repository)
         range = _range(needs.source)
         if range.low or range.high:
@@ -148,7 +148,7 @@ class Opening:
             self._reached[pool] = repository, resolved
         return pool
 
-    async def _several(self, pools: list[OpenRepository], needs: SourceNeeds) -> PoolSource:
+    async def _open_several(self, pools: list[OpenRepository], needs: SourceNeeds) -> PoolSource:
         snapshot = merge_snapshots([await self._snapshot(each, needs.source.ref) for each in pools])
         range = _range(needs.source)
         if range.low or range.high:
@@ -159,7 +159,7 @@ class Opening:
         source = needs.source
         if self._read_files is None or not isinstance(source.name, str):
             raise Invalid("files of a repository cannot be read here")
-        repository = await self._permitted(source.name, source)
+        repository = await self._open_permitted(source.name, source)
         if repository.repository.kind == POOL:
             raise Invalid(f"`{source.name}` is a pool", hint=f"read its rows with `from {source.name}`")
         ref = at(repository, source.ref)
@@ -176,7 +176,7 @@ class Opening:
     async def _metadata(self, needs: SourceNeeds) -> Source:
         source = needs.source
         if isinstance(source.name, str):
-            repository = await self._permitted(source.name, source)
+            repository = await self._open_permitted(source.name, source)
             test = needs.test if source.tap else ANY_ROW
             found = await rows_of(repository, source, self._snapshots, test, self._now, self._permits)
         else:
@@ -186,9 +186,9 @@ class Opening:
         return of_rows(found.rows, self.scans, found.fields)
 
     async def _snapshot(self, repository: OpenRepository, ref: str) -> Snapshot:
-        return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
+        return await self._snapshots.at(repository, await self._resolve_ref(repository, at(repository, ref)))
 
-    async def _resolved(self, repository: OpenRepository, ref: str) -> ResolvedRef:
+    async def _resolve_ref(self, repository: OpenRepository, ref: str) -> ResolvedRef:
         """Resolves a ref. Raises NotFound, with a similar name if the user may see all names."""
         try:
             found = await repository.resolve(ref)
@@ -213,9 +213,9 @@ class Opening:
         pools = [each.name for each in all if each.kind == POOL]
         match source.name:
             case ast.Glob(pattern):
-                found = _matching(pools, regex([pattern]))
+                found = _match_names(pools, regex([pattern]))
             case ast.Regexp(pattern):
-                found = _matching(pools, pattern)
+                found = _match_names(pools, pattern)
             case _:
                 raise Invalid("the source has no name")
         if not found:
@@ -223,7 +223,7 @@ class Opening:
         return found
 
 
-def _matching(names: list[str], pattern: str) -> list[str]:
+def _match_names(names: list[str], pattern: str) -> list[str]:
     """Returns the names that match. It uses RE2, whose time does not depend on the pattern."""
     column = pa.array(names, pa.string())
     try:
@@ -277,12 +277,12 @@ def source_needs(pipe: ast.Pipe, now: int | None = None) -> Iterator[SourceNeeds
     for node in _pipes(pipe):
         operators = node.operators
         if operators and isinstance(operators[0], ast.From):
-            test, first = _narrow(operators[1:], now)
+            test, first = _find_bounds(operators[1:], now)
             for source in operators[0].sources:
                 yield SourceNeeds(source, test, first)
 
 
-def _narrow(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
+def _find_bounds(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
     tests: list[Test] = []
     as_read = True  # whether the rows have the fields that the source gives them
     for operator in operators:
@@ -305,12 +305,12 @@ def _pipes(node: ast.Node) -> Iterator[ast.Pipe]:
     if isinstance(node, ast.Pipe):
         yield node
     for name in node.__struct_fields__:
-        yield from _below(getattr(node, name))
+        yield from _pipes_below(getattr(node, name))
 
 
-def _below(value: object) -> Iterator[ast.Pipe]:
+def _pipes_below(value: object) -> Iterator[ast.Pipe]:
     if isinstance(value, ast.Node):
         yield from _pipes(value)
     elif isinstance(value, tuple):
         for each in value:
-            yield from _below(each)
+            yield from _pipes_below(each)

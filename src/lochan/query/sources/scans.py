@@ -111,7 +111,7 @@ def _join_groups(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
     if one.renumbered != other.renumbered:
         return None
     gaps: set[Path] = set()
-    columns = _joined_slots(one.columns, other.columns, (), gaps)
+    columns = _join_slots(one.columns, other.columns, (), gaps)
     if columns is None:
         return None
     places: Places = {}
@@ -119,12 +119,12 @@ def _join_groups(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
         another = other.places[leaf]
         if place and another and place.spot != another.spot:
             return None
-        places[leaf] = _joined_places(place, another)
+        places[leaf] = _join_places(place, another)
     uniform = one.uniform and other.uniform and one.columns == other.columns
     return ScanGroup([*one.forms, *other.forms], places, columns, one.renumbered, uniform, one.gaps | other.gaps | gaps)
 
 
-def _joined_places(one: Place | None, other: Place | None) -> Place | None:
+def _join_places(one: Place | None, other: Place | None) -> Place | None:
     if one is None or other is None:
         there = one or other
         return there._replace(every=False) if there else None
@@ -134,7 +134,7 @@ def _joined_places(one: Place | None, other: Place | None) -> Place | None:
     return one._replace(ids=one.ids | other.ids, every=one.every and other.every, null_marks=marks)
 
 
-def _joined_slots(one: Slots, other: Slots, around: Path, gaps: set[Path]) -> Slots | None:
+def _join_slots(one: Slots, other: Slots, around: Path, gaps: set[Path]) -> Slots | None:
     both = {**one, **other}
     for folded in one.keys() & other.keys():
         (name, type), (another, also) = one[folded], other[folded]
@@ -152,7 +152,7 @@ def _joined_types(one: Type, other: Type, at: Path, gaps: set[Path]) -> Type | N
         return one
     if not (isinstance(one, Object) and isinstance(other, Object)):
         return None
-    members = _joined_slots(_members(one), _members(other), at, gaps)
+    members = _join_slots(_members(one), _members(other), at, gaps)
     return None if members is None else Object(tuple(members.values()))
 
 

@@ -50,8 +50,8 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr) -> Compare | None:
 def _one_of(test: exp.In) -> Test:
     path, kind = _leaf(test.this)
     values = [_constant(each) for each in test.expressions]
-    known = tuple(value for value in values if value is not None and _class(kind) == _class(value[0]))
-    return OneOf(path, known) if len(known) == len(values) else ANY_ROW
+    comparable = tuple(value for value in values if value is not None and _class(kind) == _class(value[0]))
+    return OneOf(path, comparable) if len(comparable) == len(values) else ANY_ROW
 
 
 def _leaf(column: exp.Expr) -> Leaf:

@@ -60,7 +60,7 @@ def aggregate_call(node: exp.Expr, scope: SqlScope) -> Value:
         raise scope.refused(node, f"`{call.key}` is not a supported aggregate")
     value = _check_overflow(handler(call, over))
     used = {each.table for sql in value.alts.values() for each in sql.find_all(exp.Column)}
-    if used & _around(scope) and not used & _aliases(scope):
+    if used & _outer_aliases(scope) and not used & _aliases(scope):
         raise scope.refused(node, "this aggregate uses only columns of the outer query")
     return value
 
@@ -69,9 +69,9 @@ def _aliases(scope: SqlScope) -> set[str]:
     return {table.alias for table in scope.tables}
 
 
-def _around(scope: SqlScope) -> set[str]:
+def _outer_aliases(scope: SqlScope) -> set[str]:
     """Returns the aliases of the outer queries; inner ones do not matter."""
-    return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
+    return set() if scope.outer is None else _aliases(scope.outer) | _outer_aliases(scope.outer)
 
 
 def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:

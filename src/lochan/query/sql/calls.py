@@ -259,8 +259,8 @@ def _cast(node: exp.Cast | exp.TryCast, scope: SqlScope) -> Value:
             node, f"there is no cast to {to.sql('duckdb')}", "bigint, double, varchar, boolean, timestamp"
         )
     if name == "time":
-        known = _time(value)
-        made = known if known is not value else in_pipe(name, [value], node, scope)
+        as_time = _time(value)
+        made = as_time if as_time is not value else in_pipe(name, [value], node, scope)
         return _day(made, node, scope) if to.is_type("date") else made
     return in_pipe(name, [value], node, scope)
 

@@ -19,7 +19,7 @@ from lochan.query.sql.table_tests import time_of
 
 def compare(op_: str, left: Value, right: Value, *, sure: bool) -> Sql:
     left, right = _unlike_null(_as_time(left, right)), _unlike_null(_as_time(right, left))
-    if _alike(left, right):
+    if _are_alike(left, right):
         return compared_by_kind(op_, left, right)
     if op_ == "!=":
         equal = surely(compared_by_kind("==", left, right))
@@ -43,7 +43,7 @@ def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
     return any_of(compare("==", value, item, sure=sure) for item in items)
 
 
-def _alike(left: Value, right: Value) -> bool:
+def _are_alike(left: Value, right: Value) -> bool:
     """Returns whether both values have the same single kind: then the engine's own comparison has all three
     outcomes."""
     return len(left.alts) == 1 and left.kinds == right.kinds and left.kinds <= set(SIMPLE)

@@ -59,29 +59,29 @@ class Text:
 
 def parse_query(text: str) -> tuple[Text, exp.Query]:
     """Parses one query. Raises QueryError."""
-    known, statements = _read(text)
+    source, statements = _read(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise known.error("expected one query", 0, 1, hint="only SELECT is supported, one query at a time")
-    return known, statements[0]
+        raise source.error("expected one query", 0, 1, hint="only SELECT is supported, one query at a time")
+    return source, statements[0]
 
 
 def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
     """Parses the text. Names with dashes get their quotes one by one, at each place where the grammar fails."""
     names: list[tuple[int, int]] = []
     for _ in range(_DASHED_MAX):
-        known = _quote_names(text, names)
+        parsed = _quote_names(text, names)
         try:
-            return known, list(sqlglot.parse(known.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
+            return parsed, list(sqlglot.parse(parsed.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
         except ParseError as error:
-            dashed = _dashed_table(known, error)
+            dashed = _dashed_table(parsed, error)
             if dashed is None or dashed in names:
-                raise _explain(known, error) from None
+                raise _explain(parsed, error) from None
             names.append(dashed)
         except TokenError:
-            raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
+            raise parsed.error("a quote or a comment is never closed", len(parsed.quoted), len(parsed.quoted)) from None
         except RecursionError:
-            raise known.error("the query is nested too deeply", 0, 1) from None
-    raise known.error(f"more than {_DASHED_MAX} names with dashes are not quoted", 0, 1, 'such as "web-logs"')
+            raise parsed.error("the query is nested too deeply", 0, 1) from None
+    raise parsed.error(f"more than {_DASHED_MAX} names with dashes are not quoted", 0, 1, 'such as "web-logs"')
 
 
 def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
@@ -110,28 +110,28 @@ def _quote_names(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
 
 def _places(node: exp.Expr) -> tuple[int, int]:
     """Returns the node's own places, or those from the first to the last node inside it."""
-    known = [each.meta for each in node.walk() if "start" in each.meta]
-    if not known:
+    spots = [each.meta for each in node.walk() if "start" in each.meta]
+    if not spots:
         return 0, 1
     if "start" in node.meta:
         return node.meta["start"], node.meta["end"] + 1
-    return min(each["start"] for each in known), max(each["end"] for each in known) + 1
+    return min(each["start"] for each in spots), max(each["end"] for each in spots) + 1
 
 
 def _error_span(text: Text, error: ParseError) -> tuple[int, int]:
     """Returns the places of the word at the error, in `quoted`."""
-    known = error.errors[0] if error.errors else {}
+    details = error.errors[0] if error.errors else {}
     lines = text.quoted.split("\n")
-    line, column = known.get("line") or 1, known.get("col") or 1
+    line, column = details.get("line") or 1, details.get("col") or 1
     stop = sum(len(each) + 1 for each in lines[: line - 1]) + column
-    return max(0, stop - len(known.get("highlight") or "")), stop
+    return max(0, stop - len(details.get("highlight") or "")), stop
 
 
 def _explain(text: Text, error: ParseError) -> QueryError:
-    known = error.errors[0] if error.errors else {}
-    word = known.get("highlight") or ""
+    details = error.errors[0] if error.errors else {}
+    word = details.get("highlight") or ""
     start, stop = _error_span(text, error)
-    description = known.get("description") or ""
+    description = details.get("description") or ""
     if description.startswith("Expecting"):
         message = f"expected {description.removeprefix('Expecting').strip()}, but found `{word}`"
     elif "missing" in description:
@@ -213,8 +213,8 @@ def check_parts(text: Text, tree: exp.Query) -> None:
     for node in tree.walk(prune=lambda node: isinstance(node, exp.DataType)):
         if isinstance(node, exp.DataType):
             continue
-        known = _ALWAYS | _MORE.get(type(node), set())
-        extra = [key for key, value in node.args.items() if value and key not in known]
+        allowed = _ALWAYS | _MORE.get(type(node), set())
+        extra = [key for key, value in node.args.items() if value and key not in allowed]
         if extra:
             word = extra[0].rstrip("_").replace("_", " ").upper()
             raise text.refused(node, f"{word} is not supported here", "the page on SQL lists what is supported")

@@ -62,12 +62,12 @@ def _counts(node: exp.Expr) -> bool:
 
 def read(text: str) -> SqlQuery:
     """Reads a query. Raises QueryError."""
-    known, tree = parse_query(text)
-    check_parts(known, tree)
+    source, tree = parse_query(text)
+    check_parts(source, tree)
     try:
-        return SqlQuery(known, tree, found_sources(known, tree))
+        return SqlQuery(source, tree, found_sources(source, tree))
     except RecursionError:
-        raise known.error("the query is nested too deeply", 0, 1) from None
+        raise source.error("the query is nested too deeply", 0, 1) from None
 
 
 @dataclass
@@ -111,16 +111,16 @@ class _Planner(Opener):
             return {}
         if found.args.get("recursive"):
             raise scope.refused(found, "WITH RECURSIVE is not supported")
-        known: dict[str, Made] = {}
-        self.ctes.append(known)
+        named: dict[str, Made] = {}
+        self.ctes.append(named)
         for each in found.expressions:
             if self.named(each.alias) is not None:
                 raise scope.refused(each, f"`{each.alias}` is defined twice")
             made = self.made(each.this, None)
-            known[each.alias] = made
+            named[each.alias] = made
             self.written.append((each.alias, made.query))
         self.ctes.pop()
-        return known
+        return named
 
     def with_named(self, query: exp.Query) -> exp.Query:
         """Adds everything that WITH defines to the outermost query. Names are unique."""

@@ -80,7 +80,7 @@ class SqlScope:
 
     def column(self, node: exp.Column) -> Value:
         names = [each.name for each in node.parts]
-        found = self._found(names, node)
+        found = self._find_value(names, node)
         if found is None:
             self.query.unknown(self._unknown(names, node), may_come=self._may_come(names))
             return NOTHING
@@ -109,18 +109,18 @@ class SqlScope:
             value = inner
         return value
 
-    def _found(self, names: list[str], node: exp.Column) -> Value | None:
+    def _find_value(self, names: list[str], node: exp.Column) -> Value | None:
         table = next((each for each in self.tables if each.name == names[0]), None)
         if table is None or len(names) == 1:
-            return self._elsewhere(names, node)
+            return self._find_elsewhere(names, node)
         if (value := table.get(names[1])) is not None:
             return self.below(value, names[2:], node)
-        found = self._elsewhere(names, node)
+        found = self._find_elsewhere(names, node)
         if found is not None:
             self.query.misread.add(".".join(names))
         return found
 
-    def _elsewhere(self, names: list[str], node: exp.Column) -> Value | None:
+    def _find_elsewhere(self, names: list[str], node: exp.Column) -> Value | None:
         """Finds a value by a name that is not a table with a column."""
         if names[0] in self.merged:
             return self.below(self.merged[names[0]], names[1:], node)
@@ -135,7 +135,7 @@ class SqlScope:
             return self.below(value, names[1:], node)
         if named:
             return self.named[names[0]]
-        return self.outer._found(names, node) if self.outer is not None else None
+        return self.outer._find_value(names, node) if self.outer is not None else None
 
     def _error(self, node: exp.Expr, message: str, hint: str = "") -> UnknownField:
         return UnknownField(message, self.text.written, self.text.span(node), hint=hint)
@@ -145,8 +145,8 @@ class SqlScope:
         if len(names) > 1 and table is not None:
             near = did_you_mean(names[1], table.record.names)
             return self._error(node, f"unknown column `{names[1]}` of `{names[0]}`{near}")
-        known = [name for each in self.tables for name in each.record.names]
-        near = did_you_mean(names[0], [*known, *self.named])
+        columns = [name for each in self.tables for name in each.record.names]
+        near = did_you_mean(names[0], [*columns, *self.named])
         hint = "" if near else "a text stands in 'single quotes'" if node.this.args.get("quoted") else ""
         return self._error(node, f"unknown column `{names[0]}`{near}", hint)
 

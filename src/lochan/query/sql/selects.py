@@ -125,10 +125,10 @@ class _Select:
         if grouped:
             _group(query, keys, having)
         if qualify is not None:
-            query, order = self._qualified(query, columns, order, qualify)
+            query, order = self._qualify(query, columns, order, qualify)
         if self.node.args.get("distinct") is not None:
-            again = lambda each: self._selected(each.this, items, values, inside)  # noqa: E731
-            query, order = self._distinct(query, order_of(self.node.args.get("order"), again))
+            again = lambda each: self._result_column(each.this, items, values, inside)  # noqa: E731
+            query, order = self._make_distinct(query, order_of(self.node.args.get("order"), again))
         if order:
             shown = {each.alias: each.this for each in query.expressions}
             query.set("order", exp.Order(expressions=[each.copy() for each in total_order(order, shown)]))
@@ -225,14 +225,14 @@ class _Select:
     ) -> None:
         """Raises an error for columns that are neither keys nor aggregates. Engines have errors of their own for that,
         without the place."""
-        known = {sql for key in keys for sql in leaves(key)}
+        grouped = {sql for key in keys for sql in leaves(key)}
         local = {table.alias for table in tables}
         for name, value, node in items:
-            if any(_loose(sql, known, local) for sql in leaves(value)):
+            if any(_is_loose(sql, grouped, local) for sql in leaves(value)):
                 message = f"`{name}` is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(node, message, "add it to GROUP BY, or use any_value")
         for each in [*(key.this for key in order), *([having] if having is not None else [])]:
-            if _loose(each, known, local):
+            if _is_loose(each, grouped, local):
                 clause = self.node.args.get("having") if each is having else self.node.args.get("order")
                 message = "a column here is neither in GROUP BY nor in an aggregate"
                 raise self.scope.refused(clause or self.node, message)
@@ -249,7 +249,7 @@ class _Select:
             query.set("where", exp.Where(this=where.copy()))
         return query
 
-    def _qualified(
+    def _qualify(
         self, query: exp.Select, columns: SelectColumns, order: list[exp.Ordered], qualify: Sql
     ) -> tuple[exp.Select, list[exp.Ordered]]:
         """Wraps the query in one that filters rows by a column that it does not show, and that may be ordered."""
@@ -257,16 +257,18 @@ class _Select:
         order = [_order_term(each, columns) for each in order]
         test = columns.add(qualify)
         query.set("expressions", columns.select())
-        return self._around(query, shown, test), order
+        return self._wrap_select(query, shown, test), order
 
-    def _distinct(self, query: exp.Select, order: list[exp.Ordered]) -> tuple[exp.Select, list[exp.Ordered]]:
+    def _make_distinct(self, query: exp.Select, order: list[exp.Ordered]) -> tuple[exp.Select, list[exp.Ordered]]:
         distinct = self.node.args["distinct"]
         if distinct.args.get("on") is not None:
             raise self.scope.refused(distinct, "DISTINCT ON is not supported", "use QUALIFY row_number() OVER (…) = 1")
         query.set("distinct", exp.Distinct())
-        return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
+        return (self._wrap_select(query, [each.alias for each in query.expressions], None) if order else query), order
 
-    def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: SqlScope) -> Value:
+    def _result_column(
+        self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: SqlScope
+    ) -> Value:
         """Returns a column of the select list as one of the result; other fields of the rows are no longer
         available."""
         key = self._order_key(node, items, scope)
@@ -275,7 +277,7 @@ class _Select:
                 return shown
         raise scope.refused(node, "with DISTINCT, rows can only be ordered by selected columns", "select it too")
 
-    def _around(self, query: exp.Select, shown: list[str], test: Sql | None) -> exp.Select:
+    def _wrap_select(self, query: exp.Select, shown: list[str], test: Sql | None) -> exp.Select:
         alias = self.scope.query.names.next()
         outer = exp.select(*(exp.column(name, alias, quoted=True).as_(name, quoted=True) for name in shown or ["_"]))
         outer = outer.from_(query.subquery(alias, copy=False), copy=False)
@@ -310,17 +312,17 @@ def _order_term(key: exp.Ordered, columns: SelectColumns) -> exp.Ordered:
     return exp.Ordered(this=columns.add(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))
 
 
-def _loose(sql: Sql, known: set[Sql], local: set[str]) -> bool:
+def _is_loose(sql: Sql, grouped: set[Sql], local: set[str]) -> bool:
     """Returns whether a column of this query's tables is used that is neither a key nor inside an aggregate."""
-    if sql in known or is_aggregate(sql):
+    if sql in grouped or is_aggregate(sql):
         return False
     if isinstance(sql, exp.Window):
         # A window function is over the groups, so its arguments must be keys or aggregates.
         parts = [each for each in sql.iter_expressions() if each is not sql.this]
-        return any(_loose(each, known, local) for each in [*sql.this.iter_expressions(), *parts])
+        return any(_is_loose(each, grouped, local) for each in [*sql.this.iter_expressions(), *parts])
     if isinstance(sql, exp.Column):
         return sql.table in local
-    return any(_loose(each, known, local) for each in sql.iter_expressions())
+    return any(_is_loose(each, grouped, local) for each in sql.iter_expressions())
 
 
 def _aggregates(value: Value) -> bool:

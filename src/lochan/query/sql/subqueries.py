@@ -20,7 +20,7 @@ def scalar(node: exp.Expr, scope: SqlScope) -> Value:
     made = scope.maker.made(node, scope)
     value = _one_column(node, made, scope)
     alts: dict[str, Sql] = {kind: exp.Subquery(this=only(made, sql.name, scope)) for kind, sql in value.alts.items()}
-    if _correlated(made.query, scope):
+    if _is_correlated(made.query, scope):
         # Spark's optimiser fails on these where the rows come from a UNION, so it has no form for them.
         alts = {kind: neutral("value of a query that depends on the row", sql) for kind, sql in alts.items()}
     exact = value.exact and from_text(alts[DECIMAL], value.exact.digits)
@@ -58,7 +58,7 @@ def among(node: exp.In, scope: SqlScope) -> Sql:
     if single:
         return found
     nothing = exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))
-    unknown = any_of([negate(has_value(value)), exp.Exists(this=_empty(made, other, scope))])
+    unknown = any_of([negate(has_value(value)), exp.Exists(this=_null_rows(made, other, scope))])
     return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
 
 
@@ -97,7 +97,7 @@ def only(made: Made, column: str, scope: SqlScope, *, filled: bool = False) -> e
     return found.where(exp.Not(this=exp.Is(this=name.copy(), expression=exp.Null()))) if filled else found
 
 
-def _correlated(query: exp.Query, scope: SqlScope) -> bool:
+def _is_correlated(query: exp.Query, scope: SqlScope) -> bool:
     around: SqlScope | None = scope
     aliases: set[str] = set()
     while around is not None:
@@ -106,7 +106,7 @@ def _correlated(query: exp.Query, scope: SqlScope) -> bool:
     return any(column.table in aliases for column in query.find_all(exp.Column))
 
 
-def _empty(made: Made, column: Value, scope: SqlScope) -> exp.Query:
+def _null_rows(made: Made, column: Value, scope: SqlScope) -> exp.Query:
     """Returns a query for the rows whose column is NULL."""
     alias = scope.query.names.next()
     names = [exp.column(sql.name, alias, quoted=True) for sql in column.alts.values()]

@@ -83,9 +83,9 @@ def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False)
         case exp.And() | exp.Or():
             op = "and" if isinstance(node, exp.And) else "or"
             tests = [_test(each, alias, whose, exact=exact) for each in node.flatten()]
-            known = [each for each in tests if each is not None]
+            usable = [each for each in tests if each is not None]
             some = op == "and" and not exact
-            return join_balanced(op, known) if known and (some or len(known) == len(tests)) else None
+            return join_balanced(op, usable) if usable and (some or len(usable) == len(tests)) else None
         case exp.Not():
             return _negate(_test(node.this, alias, whose, exact=True))
         case exp.Between():

@@ -59,24 +59,26 @@ class Tables:
     def _table(self, node: exp.Expr) -> tuple[SqlTable, exp.Expr]:
         alias = self.scope.query.names.next()
         if isinstance(node, exp.Subquery):
-            return self._made(node, self.opener.made(node.this, None), alias, node.alias)
+            return self._table_of(node, self.opener.made(node.this, None), alias, node.alias)
         if not isinstance(node, exp.Table):
             raise self.scope.refused(
                 node, "only tables and queries can be used here", "the pipe language opens a list with `over`"
             )
         if not isinstance(node.this, exp.Identifier):
-            known = isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Anonymous)
-            name = node.this.sql_name().lower() if known else node.this.name or node.this.sql("duckdb")
+            is_named = isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Anonymous)
+            name = node.this.sql_name().lower() if is_named else node.this.name or node.this.sql("duckdb")
             hint = "rows come from pools and repositories: logs@main, sales@main/2026/*.parquet"
             raise self.scope.refused(node.this, f"`{name}` is not a table", hint)
         named = self.opener.named(node.name)
         if named is not None:
-            return self._made(node, named, alias, node.alias_or_name, known=node.name)
+            return self._table_of(node, named, alias, node.alias_or_name, known=node.name)
         scan = self.opener.scan(node)
         record = _rename_fields(node, _record(scan))
         return SqlTable(node.alias_or_name, scan.alias, record), placeholder(scan.alias)
 
-    def _made(self, node: exp.Expr, made: Made, alias: str, name: str, known: str = "") -> tuple[SqlTable, exp.Expr]:
+    def _table_of(
+        self, node: exp.Expr, made: Made, alias: str, name: str, known: str = ""
+    ) -> tuple[SqlTable, exp.Expr]:
         columns = {each: _under(value, alias) for each, value in made.columns}
         record = _rename_fields(node, Record(columns, columns.__getitem__))
         as_alias = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
@@ -112,10 +114,10 @@ class Tables:
         if join.args.get("on") is not None:
             return test_of(join.args["on"], scope)
         using = join.args.get("using") or []
-        tests = [self._using(join, each, before, scope) for each in using]
+        tests = [self._join_using(join, each, before, scope) for each in using]
         return all_of(tests) if tests else None
 
-    def _using(self, join: exp.Join, node: exp.Expr, before: list[SqlTable], scope: SqlScope) -> Sql:
+    def _join_using(self, join: exp.Join, node: exp.Expr, before: list[SqlTable], scope: SqlScope) -> Sql:
         name = node.name
         mine = next((each for each in before if name in each.record), None)
         other = self.found[-1]

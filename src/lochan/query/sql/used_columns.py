@@ -41,8 +41,8 @@ class _Plan:
         uses = self.seen.get(name, [])
         if len(uses) < self.in_all.get(name, 0):
             return None
-        known = [each for each in uses if each is not None]
-        return set().union(*known) if len(known) == len(uses) else None
+        limited = [each for each in uses if each is not None]
+        return set().union(*limited) if len(limited) == len(uses) else None
 
     def _query(self, query: exp.Expr, wanted: Wanted) -> None:
         if isinstance(query, exp.Subquery):
@@ -56,9 +56,9 @@ class _Plan:
         elif isinstance(query, exp.Select):
             if wanted is not None:
                 _trim(query, wanted)
-            self._inside(query)
+            self._trim_inside(query)
 
-    def _inside(self, select: exp.Select) -> None:
+    def _trim_inside(self, select: exp.Select) -> None:
         joins: Sequence[exp.Join] = select.args.get("joins") or []
         start = select.args.get("from_")
         parts: list[exp.Expr] = [*select.expressions]

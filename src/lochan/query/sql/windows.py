@@ -34,7 +34,7 @@ def window_value(node: exp.Window, scope: SqlScope) -> Value:
         raise scope.refused(node, "a window must be written out after OVER")
     scope.seen.windows += 1
     inner = replace(scope, windows=False)
-    over = _over(node, inner)
+    over = _window_of(node, inner)
     function = node.this
     if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) and isinstance(function.this, _OF_ROW):
         raise scope.refused(node, "IGNORE NULLS is not supported")
@@ -58,7 +58,7 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
     return keys
 
 
-def _over(node: exp.Window, scope: SqlScope) -> Callable[[Sql], exp.Window]:
+def _window_of(node: exp.Window, scope: SqlScope) -> Callable[[Sql], exp.Window]:
     partition = [sql for each in node.args.get("partition_by") or [] for sql in _plain(each, scope)]
     keys = order_of(node.args.get("order"), lambda each: value_of(each.this, scope))
     spec = _spec(node.args.get("spec"), scope)

@@ -101,7 +101,7 @@ def _binary(cursor: Cursor, least: int) -> Expr:
         if negated:
             cursor.take()
         if level in (OR, AND):
-            left = join_balanced(op, [left, *_same(cursor, op, level)])
+            left = join_balanced(op, [left, *_parse_level(cursor, op, level)])
         elif level == COMPARE:
             left = _comparison(cursor, start, op, left)
             left = Unary("not", left, span=left.span) if negated else left
@@ -121,7 +121,7 @@ def _operator(cursor: Cursor) -> tuple[str, bool]:
     return "", False
 
 
-def _same(cursor: Cursor, op: str, level: int) -> list[Expr]:
+def _parse_level(cursor: Cursor, op: str, level: int) -> list[Expr]:
     parts: list[Expr] = []
     while cursor.accept_word(op):
         parts.append(_binary(cursor, level + 1))
@@ -170,7 +170,7 @@ def _unary(cursor: Cursor) -> Expr:
         with cursor.deeper(start):
             return Unary("not", _unary(cursor), span=cursor.since(start))
     if not cursor.accept("-"):
-        return _behind(cursor, start, _primary(cursor))
+        return _parse_suffixes(cursor, start, _primary(cursor))
     token = cursor.peek()
     if token.literal is not None and token.literal.kind in ("int", "float", "decimal", "duration"):
         return _negative(cursor, start)
@@ -188,7 +188,7 @@ def _negative(cursor: Cursor, start: int) -> Expr:
 # ── what stands behind ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _behind(cursor: Cursor, start: int, value: Expr) -> Expr:
+def _parse_suffixes(cursor: Cursor, start: int, value: Expr) -> Expr:
     while True:
         if cursor.accept("."):
             name = cursor.name()

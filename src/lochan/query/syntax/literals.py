@@ -44,7 +44,7 @@ def number_at(text: str, start: int) -> tuple[Literal, int]:
     run = _RUN.match(text, start)
     stop = run.end() if run else start + 1
     raise QueryError(
-        f"{_short(text[start:stop])} is not a number, time, duration or address",
+        f"{_shorten(text[start:stop])} is not a number, time, duration or address",
         text,
         Span(start, stop),
         hint="such as 5, 1.5e3, 2026-11-01T10:00:00Z, 1h30m, 10.0.0.1 or 10.0.0.0/8; a text stands in quotes",
@@ -95,7 +95,7 @@ def literal_text(literal: Literal) -> str:
             return (at.isoformat(timespec="microseconds") + finer if finer else at.isoformat()) + "Z"
         case "duration":
             assert isinstance(value, int)
-            return _written_duration(value)
+            return _write_duration(value)
         case "float":
             shown = repr(value)
             return shown if "." in shown or "e" not in shown else shown.replace("e", ".0e")
@@ -103,7 +103,7 @@ def literal_text(literal: Literal) -> str:
 
 
 def quote_text(text: str, quote: str = '"') -> str:
-    return quote + _QUOTED.sub(lambda each: _written_escape(each[0], quote), text) + quote
+    return quote + _QUOTED.sub(lambda each: _write_escape(each[0], quote), text) + quote
 
 
 def written_regexp(pattern: str) -> str:
@@ -157,7 +157,7 @@ def _address(text: str, span: Span) -> Literal:
         return Literal("ip", str(ipaddress.ip_address(shown)), span=span)
     except ValueError:
         raise QueryError(
-            f"{_short(shown)} is not an address", text, span, hint="such as 10.0.0.1 or 10.0.0.0/8"
+            f"{_shorten(shown)} is not an address", text, span, hint="such as 10.0.0.1 or 10.0.0.0/8"
         ) from None
 
 
@@ -198,11 +198,11 @@ def _too_large(text: str, span: Span) -> QueryError:
     return QueryError("this number is too large", text, span, hint="whole numbers and durations have 64 bits")
 
 
-def _short(shown: str) -> str:
+def _shorten(shown: str) -> str:
     return shown if len(shown) <= 40 else shown[:40] + "…"
 
 
-def _written_duration(microseconds: int) -> str:
+def _write_duration(microseconds: int) -> str:
     parts, left = [], abs(microseconds)
     for unit in ("h", "m", "s", "ms", "us"):
         count, left = divmod(left, _MICROSECONDS[unit])
@@ -233,7 +233,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     )
 
 
-def _written_escape(character: str, quote: str) -> str:
+def _write_escape(character: str, quote: str) -> str:
     if character in "\"'`":
         return f"\\{character}" if character == quote else character
     return "\\\\" if character == "\\" else f"\\u{{{ord(character):x}}}"

@@ -139,11 +139,11 @@ def _path(cursor: Cursor, at: int) -> tuple[str, int]:
 
 def _meta(cursor: Cursor, at: int, of_lake: bool) -> tuple[str, int]:
     found = _META.match(cursor.text, at + 1)
-    known = LAKE_META if of_lake else POOL_META
-    if found is None or found[0] not in known:
+    allowed = LAKE_META if of_lake else POOL_META
+    if found is None or found[0] not in allowed:
         word, stop = (found[0], found.end()) if found else ("", at + 1)
         whose = "the lake" if of_lake else "a pool or a repository"
-        names = [f":{name}" for name in known]
+        names = [f":{name}" for name in allowed]
         near = did_you_mean(f":{word}", names)
         hint = "there are " + ", ".join(names)
         raise cursor.error(f"unknown metadata `:{word}` of {whose}{near}", Span(at, stop), hint=hint)

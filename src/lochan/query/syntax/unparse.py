@@ -62,7 +62,7 @@ def _expression_text(value: Expr) -> tuple[str, int]:
         case Literal():
             text = literal_text(value)
             return text, _FRONT if text.startswith("-") else _BEHIND
-    return _tight(value), _BEHIND
+    return _tight_text(value), _BEHIND
 
 
 def _binary(value: Binary) -> tuple[str, int]:
@@ -74,20 +74,20 @@ def _binary(value: Binary) -> tuple[str, int]:
     return f"{_text(value.left, left)} {value.op} {right}", level
 
 
-def _tight(value: Expr) -> str:
+def _tight_text(value: Expr) -> str:
     match value:
         case This():
             return "this"
         case Name():
             return name_text(value.name)
         case Dot():
-            return f"{_before(value.of)}.{name_text(value.name)}"
+            return f"{_text_before(value.of)}.{name_text(value.name)}"
         case Index():
-            return f"{_before(value.of)}[{_text(value.at, _ALL)}]"
+            return f"{_text_before(value.of)}[{_text(value.at, _ALL)}]"
         case Slice():
             start = _text(value.start, _ALL) if value.start is not None else ""
             stop = _text(value.stop, _ALL) if value.stop is not None else ""
-            return f"{_before(value.of)}[{start} : {stop}]"
+            return f"{_text_before(value.of)}[{start} : {stop}]"
         case Call():
             distinct = "distinct " if value.distinct else ""
             return f"{value.name}({distinct}{_list(value.arguments)})"
@@ -104,7 +104,7 @@ def _tight(value: Expr) -> str:
     raise AssertionError(f"no text for {value!r}")
 
 
-def _before(value: Expr) -> str:
+def _text_before(value: Expr) -> str:
     """Returns the text before a dot or a bracket. A literal is put in parentheses, because it may have a dot of its
     own."""
     text = _text(value, _BEHIND)

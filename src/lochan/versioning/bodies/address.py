@@ -17,7 +17,7 @@ from lochan.ids import Ids
 
 Style = Literal["id", "path"]
 
-ADDRESS_BYTES_MAX = 768  # of the 1,024 that an S3 key may have; the rest is for the lake's own prefix
+ADDRESS_BYTES_MAX = 768  # an S3 key may have 1,024; the rest is for the lake's own prefix
 SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or folder
 
 _KEPT_S = 60.0  # a writer uses one folder for so long

@@ -157,24 +157,24 @@ def _match(spans: pa.Table, aliases: pa.Table, found: npt.NDArray[np.int64]) -> 
     offset. The last alias before a span is the only one that can hold it."""
     sources = _whole(aliases["address"]).dictionary_encode()  # it is sorted, so the codes ascend
     codes = pc.index_in(_whole(spans["address"]), value_set=sources.dictionary)
-    asked = np.flatnonzero(np.asarray(codes.is_valid()))
-    if not len(asked):
+    wanted = np.flatnonzero(np.asarray(codes.is_valid()))
+    if not len(wanted):
         return
-    code = np.asarray(codes.take(pa.array(asked))).astype(np.int64)
-    start, size = (np.asarray(spans[name])[asked] for name in ("offset", "size"))
+    code = np.asarray(codes.take(pa.array(wanted))).astype(np.int64)
+    start, size = (np.asarray(spans[name])[wanted] for name in ("offset", "size"))
     named = np.isin(np.asarray(sources.indices), code)
     rows = np.flatnonzero(named)
     alias_code = np.asarray(sources.indices)[rows].astype(np.int64)
     alias_start, alias_size = (np.asarray(aliases[name])[rows] for name in ("offset", "size"))
-    of_span = np.concatenate([np.zeros(len(rows), bool), np.ones(len(asked), bool)])
+    of_span = np.concatenate([np.zeros(len(rows), bool), np.ones(len(wanted), bool)])
     order = np.lexsort((of_span, np.concatenate([alias_start, start]), np.concatenate([alias_code, code])))
     before = np.maximum.accumulate(np.where(order < len(rows), order, -1))
-    last = np.empty(len(asked), np.int64)
+    last = np.empty(len(wanted), np.int64)
     at = order >= len(rows)
     last[order[at] - len(rows)] = before[at]
     near = last.clip(0)
     holds = (last >= 0) & (alias_code[near] == code) & (start + size <= alias_start[near] + alias_size[near])
-    found[asked[holds]] = rows[last[holds]]
+    found[wanted[holds]] = rows[last[holds]]
 
 
 def overlaps(spans: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:

@@ -118,29 +118,29 @@ class BlockCheck:
             if is_new and (believed or (seen is not None and identity == seen)):
                 return data, identity
             if believed:
-                data, is_new = await self._fetched(block, start, stop), True
+                data, is_new = await self._fetch_span(block, start, stop), True
             elif key in self._under_way:
                 await self._under_way[key]
                 is_new = False  # the data may have been read before the file was repaired
             else:
-                return await self._alone(key, block, start, stop), identity
+                return await self._check_once(key, block, start, stop), identity
 
-    async def _alone(self, key: _Key, block: Block, start: int, stop: int) -> bytes:
+    async def _check_once(self, key: _Key, block: Block, start: int, stop: int) -> bytes:
         loop = running_loop()
         if loop is None:
-            return await self._checked(block, start, stop)
+            return await self._check_block(block, start, stop)
         done = self._under_way[key] = loop.create_future()
         try:
-            return await self._checked(block, start, stop)
+            return await self._check_block(block, start, stop)
         finally:
             del self._under_way[key]
             done.set_result(None)
 
-    async def _checked(self, block: Block, start: int, stop: int) -> bytes:
+    async def _check_block(self, block: Block, start: int, stop: int) -> bytes:
         doubt = ReadDoubt()
         while True:
             stamp = self._trusted.stamp(block)
-            part, digest = await self._hashed(block, start, stop)
+            part, digest = await self._hash_block(block, start, stop)
             if digest == block.sha256:
                 if self._trusted.stamp(block) == stamp:
                     self._trusted.was_right(block, stamp)
@@ -148,17 +148,17 @@ class BlockCheck:
             if not doubt.again(digest):
                 raise Corrupt("its SHA-256 is not the one it was written with")
 
-    async def _hashed(self, block: Block, start: int, stop: int) -> tuple[bytes, bytes]:
+    async def _hash_block(self, block: Block, start: int, stop: int) -> tuple[bytes, bytes]:
         """Returns these bytes of the block, and the digest of the whole block."""
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [sha256])
         part: list[bytes] = []
         for at in range(0, block.size, self._piece_bytes):
-            piece = await self._fetched(block, at, min(at + self._piece_bytes, block.size))
+            piece = await self._fetch_span(block, at, min(at + self._piece_bytes, block.size))
             await feed.add(piece)
             part.append(piece[max(0, start - at) : max(0, stop - at)])
         await feed.done()
         return b"".join(part), sha256.digest()
 
-    async def _fetched(self, block: Block, start: int, stop: int) -> bytes:
+    async def _fetch_span(self, block: Block, start: int, stop: int) -> bytes:
         return await self._store.get_range(block.address, block.offset + start, block.offset + stop)

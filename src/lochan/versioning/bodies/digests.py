@@ -47,7 +47,7 @@ class Feed:
         self._gathered: list[bytes] = []  # for the next turn of the lanes
         self._gathered_bytes = 0
         self._behind = False
-        self._waiting: Any = None  # a future, while somebody waits until the lag is at most:
+        self._waiting: Any = None  # a future, while a caller waits until the lag is at most `_lag_awaited`
         self._lag_awaited = 0
 
     async def add(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """A list of files outside the lake, in path order, however many there are. Tables of it come in any order; each is
 sorted, and what does not fit into memory lies in one mapped file on this machine.
 
-    table 1   ··a··d··|·····g··      asked for a span of paths, it gives the rows of all tables there, a piece at a
+    table 1   ··a··d··|·····g··      for a span of paths, it yields the rows of all tables there, a piece at a
     table 2   ···c····|e··f····      time: of each table these lie side by side, so nothing else is read
 """
 

@@ -118,7 +118,7 @@ def one_chunk(table: pa.Table, name: str) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-# --- what is the same in all of them: made once, and shared, so that it takes neither time nor memory ---
+# --- columns that are the same for all files: made once, and shared, so that they take neither time nor memory ---
 def _same_for_all(count: int) -> dict[str, pa.Array]:
     """Returns the columns that are the same for all files, by name. Each has at least `count` rows."""
     return _empty_columns(_round_up(count))

@@ -4,7 +4,7 @@
     file:///folder/name                                       the real path, with % written as %25
     memory://name/key                                         for tests
 
-This module does not decide who may read a file. A caller that imports or links for somebody else checks the URL first,
+This module does not decide who may read a file. A caller that imports or links for another user checks the URL first,
 and for local files the entry's address, in which symbolic links are resolved. A store's listing becomes entries a table
 at a time, column by column."""
 
@@ -160,7 +160,7 @@ class OutsideFiles:
     async def link(self, path: str, url: str) -> Entry:
         """Returns the file at this URL as the object at `path`. Raises NotFound, and Refused for a file of a lake."""
         check_key(path)
-        root, key = self._resolved(url)
+        root, key = self._resolve_allowed(url)
         if not key:
             raise Invalid(f"{url!r} names no file", hint="give the whole URL of one file")
         store, _ = self.find(root)
@@ -170,7 +170,7 @@ class OutsideFiles:
     async def place(self, url: str) -> "OutsideFolder":
         """Returns the folder or prefix at this URL, if its files may be named. Raises Refused for the folder of a lake
         or one inside it, and Invalid for names in a local folder that are not UTF-8."""
-        root, folder = self._resolved(url)
+        root, folder = self._resolve_allowed(url)
         store, _ = self.find(root)
         await _refuse_lake(store, root, folder)
         if root == LOCAL:
@@ -179,7 +179,7 @@ class OutsideFiles:
 
     async def single(self, url: str) -> "OutsideFolder":
         """Returns the single file at this URL as a folder. Raises NotFound, Refused for a file of a lake, Invalid."""
-        root, key = self._resolved(url)
+        root, key = self._resolve_allowed(url)
         if not key or url.endswith("/"):
             raise Invalid(f"{url!r} names no file", hint="give the whole URL of one file")
         store, _ = self.find(root)
@@ -188,10 +188,10 @@ class OutsideFiles:
 
     def file(self, url: str) -> tuple[Store, str]:
         """Returns the store of a single file that a user names, and its path there. Raises Refused."""
-        root, path = self._resolved(url)
+        root, path = self._resolve_allowed(url)
         return self.find(root)[0], path
 
-    def _resolved(self, url: str) -> tuple[str, str]:
+    def _resolve_allowed(self, url: str) -> tuple[str, str]:
         root, path = _resolve(url)
         if not self._may_name(url_of(root, path)):
             raise Refused(f"{url} is not a place that may be imported from or linked to", hint="ask an administrator")

@@ -99,7 +99,7 @@ class BodyReader:
                 if self._is_part(piece.span):
                     data, seen = await self._part(entry, piece, data, None if piece.is_first else seen)
                 if piece.is_last:
-                    data = await self._ended(entry, piece, data, check)
+                    data = await self._finish_block(entry, piece, data, check)
                 elif _is_checked(piece.span):
                     await check.add(data)
                 handed, data = [data], b""
@@ -114,7 +114,7 @@ class BodyReader:
         if len(entry.blocks) == 1 and 0 < entry.size <= self._piece_bytes:  # most bodies need no stream
             [span] = _spans(entry, 0, entry.size, named)
             piece, data = await self._fetch(entry, _Piece(span, span.start, span.stop))
-            return await self._ended(entry, piece, data, _Check(self._hashing, self._trusted, span))
+            return await self._finish_block(entry, piece, data, _Check(self._hashing, self._trusted, span))
         async with aclosing(self.read(named)) as pieces:
             return b"".join([piece async for piece in pieces])
 
@@ -158,12 +158,12 @@ class BodyReader:
         try:
             return await self._fetch_at(entry, piece)
         except Gone:
-            moved = await self._moved(entry, piece)
+            moved = await self._find_moved(entry, piece)
             if moved is None:
                 raise
         return await self._fetch_at(entry, moved)
 
-    async def _moved(self, entry: Entry, piece: _Piece) -> _Piece | None:
+    async def _find_moved(self, entry: Entry, piece: _Piece) -> _Piece | None:
         """Returns the piece at its new place, or None if no new alias leads elsewhere."""
         span = piece.span
         [block] = (await self._places.place_again(replace(entry, blocks=(span.named,)))).blocks
@@ -196,7 +196,7 @@ class BodyReader:
         try:
             return await self._blocks.part(block, piece.start, data, seen)
         except NotFound as error:
-            moved = await self._moved(entry, piece)
+            moved = await self._find_moved(entry, piece)
             if moved is not None:
                 return await self._part(entry, moved, data, None)
             raise _gone_error(entry, piece.span) from error
@@ -206,7 +206,7 @@ class BodyReader:
             await self._check_unchanged(entry, piece.span)
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
-    async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
+    async def _finish_block(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
         """Returns the last piece of a block, after the whole block was checked."""
         if not _tells_by_itself(piece.span):
             await self._check_unchanged(entry, piece.span)
@@ -253,15 +253,15 @@ class BodyReader:
         block = span.block
         if not _may_change(block) or entry.blocks != (block,) or block.offset:
             return
-        known = entry.checksums.get(STORE_ETAG, entry.etag)
+        expected = entry.checksums.get(STORE_ETAG, entry.etag)
         try:
             stat = await self.head(block.address)
         except NotFound as error:
             raise _gone_error(entry, span) from error
         if stat.size != entry.size:
             raise _changed_error(entry, block, f"it has {stat.size} bytes instead of {entry.size}")
-        if known and plain_etag(stat.etag) != known:
-            raise _changed_error(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
+        if expected and plain_etag(stat.etag) != expected:
+            raise _changed_error(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {expected}")
 
     async def head(self, address: str) -> Stat:
         """Returns what the store reports about a file, in the lake or outside. Raises NotFound."""

@@ -91,7 +91,7 @@ class Bodies:
         cutter = Cutter(chunks)
         whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
         if await cutter.more(whole_bytes_max if size <= whole_bytes_max else 0):
-            blocks = await self._streamed(body, mint, cutter, whole)
+            blocks = await self._write_stream(body, mint, cutter, whole)
         else:
             blocks = [await self._whole(body, mint, await cutter.take(whole_bytes_max), whole)]
         return body.entry(blocks, self._clock.wall())
@@ -118,9 +118,9 @@ class Bodies:
         """Writes all bodies or none, with one put. If files carry their logical path, each body still gets its own
         file."""
         if self._tag_paths or self._addresses.style == "path":
-            blocks = await self._apart(bodies, mint)
+            blocks = await self._write_apart(bodies, mint)
         else:
-            blocks = await self._together(bodies, mint)
+            blocks = await self._write_together(bodies, mint)
         now = self._clock.wall()
         return [replace(ready.entry, blocks=(block,), mtime=now) for ready, block in zip(bodies, blocks, strict=True)]
 
@@ -136,7 +136,7 @@ class Bodies:
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
 
-    async def _streamed(self, body: IncomingBody, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
+    async def _write_stream(self, body: IncomingBody, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
         blocks: list[Block] = []
         of_all = sha256 = hashlib.sha256()
         while await cutter.more():
@@ -162,7 +162,7 @@ class Bodies:
             await feed.add(piece)
             yield piece
 
-    async def _together(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
+    async def _write_together(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         if not bodies:
             return []
         address = await self._put("", mint, b"".join(body.data for body in bodies))
@@ -172,7 +172,7 @@ class Bodies:
             offset += len(body.data)
         return blocks
 
-    async def _apart(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
+    async def _write_apart(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         from asyncio import gather
 
         async def put(ready: HashedBody) -> Block | LochanError:

@@ -21,7 +21,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Stale
 from lochan.versioning.state.refs import Refs
 
-_TABLES_MAX = 8  # then they become one
+_TABLES_MAX = 8  # more tables are merged into one
 
 
 async def add_aliases(

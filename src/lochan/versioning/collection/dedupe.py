@@ -51,9 +51,9 @@ class EmbeddedDedupe:
 
     async def find(self) -> EqualBlocks:
         live = await live_blocks(self._repository, self._progress)
-        known = known_blocks(live.placed(), live.files, self._repository.repository.id)
-        size = pc.sum(known["size"]).as_py() or 0
-        return EqualBlocks(live.read_at, live.names, live.aliases, len(known), size, equal_blocks(known))
+        blocks = known_blocks(live.placed(), live.files, self._repository.repository.id)
+        size = pc.sum(blocks["size"]).as_py() or 0
+        return EqualBlocks(live.read_at, live.names, live.aliases, len(blocks), size, equal_blocks(blocks))
 
     async def check(self, blocks: list[Block]) -> list[bool]:
         def seen(done: int) -> None:
@@ -74,7 +74,7 @@ async def dedupe(repository: OpenRepository, *, actor: Actor, engine: DedupeEngi
     engine = engine or EmbeddedDedupe(repository)
     for _ in range(_ATTEMPTS):
         equal = await engine.find()
-        found = await _with_checked(engine, equal, checked)
+        found = await _choose_checked(engine, equal, checked)
         if not len(found.aliases):
             return found
         try:
@@ -85,7 +85,7 @@ async def dedupe(repository: OpenRepository, *, actor: Actor, engine: DedupeEngi
     raise Refused("garbage was collected, or others made aliases, all the time", hint="try again later")
 
 
-async def _with_checked(engine: DedupeEngine, equal: EqualBlocks, checked: dict[Block, bool]) -> DuplicateBlocks:
+async def _choose_checked(engine: DedupeEngine, equal: EqualBlocks, checked: dict[Block, bool]) -> DuplicateBlocks:
     """Checks the blocks that would be kept, and chooses again until all of them are intact."""
     while True:
         found = duplicate_blocks(equal, tuple(block for block, right in checked.items() if not right))

@@ -220,10 +220,10 @@ async def erase_late_files(lake: CollectedLake) -> int:
     """Deletes files that came into repositories after their files were erased, and returns how many there were. Their
     writer had stalled since before the deletion. Its event was refused, because the journal is closed, so nothing names
     the files."""
-    known = (await lake.journals().lake.fresh()).of(Repositories)
+    state = (await lake.journals().lake.fresh()).of(Repositories)
     late = [
         stat.path
-        for id in known.erased_ids()
+        for id in state.erased_ids()
         async for stat in lake.files.list(f"{id}/")
         if not stat.path.startswith(tuple(f"{id}/{folder}" for folder in _STAYS))
     ]

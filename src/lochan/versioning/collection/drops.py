@@ -47,7 +47,7 @@ class DropRequest(NamedTuple):
 
 
 class RuleDrops(NamedTuple):
-    """What one rule drops from one branch."""
+    """The objects that one rule drops from one branch."""
 
     branch: str
     rule: str

@@ -67,9 +67,9 @@ def known_blocks(placed: pa.Table, files: pa.Table, repository: str) -> pa.Table
     sizes = frame(files).select(
         (pl.lit(f"{repository}/") + pl.col("path")).alias("address"), pl.col("size").alias("file_size")
     )
-    known = own.join(sizes, on="address", how="inner").filter(pl.col("sha256") != b"")
-    known = known.filter(pl.col("offset") + pl.col("size") <= pl.col("file_size"))
-    return known.select(KNOWN_SCHEMA.names).to_arrow().cast(KNOWN_SCHEMA)
+    with_sizes = own.join(sizes, on="address", how="inner").filter(pl.col("sha256") != b"")
+    with_sizes = with_sizes.filter(pl.col("offset") + pl.col("size") <= pl.col("file_size"))
+    return with_sizes.select(KNOWN_SCHEMA.names).to_arrow().cast(KNOWN_SCHEMA)
 
 
 def equal_blocks(known: pa.Table) -> pa.Table:
@@ -80,8 +80,8 @@ def equal_blocks(known: pa.Table) -> pa.Table:
 
 def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> DuplicateBlocks:
     """Decides which blocks become aliases. It compares columns only, and reads no file."""
-    known, wrong = frame(found.equal), frame(table_of_spans(damaged))
-    kept, others = _choose(known, known.join(wrong, on=_SPAN, how="anti"))
+    equal, wrong = frame(found.equal), frame(table_of_spans(damaged))
+    kept, others = _choose(equal, equal.join(wrong, on=_SPAN, how="anti"))
     one_object = found.aliases.table.filter(pc.greater(found.aliases.table["target_size"], 0))
     # Aliases of whole files lead to some files, which must not change; and a coalesced object must stay one file.
     fixed = [*(target for _, target in found.names.files), *pc.unique(one_object["target"]).to_pylist()]
@@ -89,13 +89,13 @@ def duplicate_blocks(found: EqualBlocks, damaged: tuple[Block, ...] = ()) -> Dup
     pairs = others.join(kept, on=_SAME, how="inner")
     pairs = pairs.with_columns(pl.lit(0, pl.Int64).alias("target_size"), pl.lit(b"").alias("target_sha256"))
     aliases = _without_overlaps(pairs.select(ALIAS_SCHEMA.names).to_arrow().cast(ALIAS_SCHEMA))
-    gone = frame(aliases).join(known.select(*_SPAN, "spans").unique(_SPAN), on=_SPAN, how="inner")
+    gone = frame(aliases).join(equal.select(*_SPAN, "spans").unique(_SPAN), on=_SPAN, how="inner")
     freed = gone.filter(pl.len().over("address") == pl.col("spans"))
     sizes = [int(each["size"].sum()) for each in (gone, freed)]
     return DuplicateBlocks(found.blocks, found.bytes, aliases, sizes[0], sizes[1], damaged)
 
 
-def _choose(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _choose(candidates: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Splits each group of equal blocks into the one to keep and the others. It prefers a file that is a single block,
     because engines can read it, and then the oldest."""
     order = right.with_columns((pl.col("file_size") != pl.col("size")).alias("shares_file"))
@@ -103,7 +103,7 @@ def _choose(known: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     kept = order.unique(subset=_SAME, keep="first", maintain_order=True)
     kept = kept.select(*_SAME, pl.col("address").alias("target"), pl.col("offset").alias("target_offset"))
     own = {"target": "address", "target_offset": "offset"}
-    others = known.join(kept.rename(own), on=(*_SAME, "address", "offset"), how="anti")
+    others = candidates.join(kept.rename(own), on=(*_SAME, "address", "offset"), how="anti")
     return kept, others
 
 

@@ -1,5 +1,5 @@
-"""Which data files the journal's newest records have named. This distinguishes a file that was overwritten or deleted
-before a commit from one that nothing ever named.
+"""The data files that the journal's newest records have named. This distinguishes a file that was overwritten or
+deleted before a commit from one that nothing ever named.
 
 Records are searched as bytes for texts that look like an address, so no event is decoded. A name that is found is
 certain. That a name is not found proves something only if every record since the file was minted was read, and no tree
@@ -40,9 +40,9 @@ class JournalNames(NamedTuple):
         if not len(self.named) and self.since == _UNKNOWN:
             return nowhere, nowhere
         keys = pc.struct_field(pc.extract_regex(files["path"], f"^(?P<key>{_KEY})").combine_chunks(), "key")
-        known = keys.is_valid().to_numpy(zero_copy_only=False)
-        named = known & np.isin(hashes(keys.fill_null(""), self.seed), self.named)
-        return named, known & ~named & (files["mint"].to_numpy() >= self.since)
+        has_key = keys.is_valid().to_numpy(zero_copy_only=False)
+        named = has_key & np.isin(hashes(keys.fill_null(""), self.seed), self.named)
+        return named, has_key & ~named & (files["mint"].to_numpy() >= self.since)
 
 
 NOT_READ = JournalNames()

@@ -95,8 +95,8 @@ async def plan(
 
 
 async def _with_journal(repository: OpenRepository, look: CollectionLook, limits: CollectionLimits) -> CollectionLook:
-    known = set(look.expired)
-    unread = (mint_of_tree(each) for each in _expired_trees(repository.folded()) if each not in known)
+    included = set(look.expired)
+    unread = (mint_of_tree(each) for each in _expired_trees(repository.folded()) if each not in included)
     journal = await journal_names(repository, look.seed, look.expired, max(unread, default=-1), limits.records)
     return look._replace(journal=journal)
 

@@ -15,8 +15,8 @@ class StageProgress:
     def tell(self, stage: str, done: int, total: int) -> None:
         """Reports a stage to the listener. Stages keep the order in which they are first reported."""
         if self._listener is not None:
-            known = self._stages.get(stage)
-            number = len(self._stages) if known is None else known.id
+            earlier = self._stages.get(stage)
+            number = len(self._stages) if earlier is None else earlier.id
             self._stages[stage] = JobStageRecord(number, stage, done, total)
             self._listener([*self._stages.values()])
 

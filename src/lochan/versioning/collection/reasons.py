@@ -51,8 +51,8 @@ def folders_of(paths: pa.Array | pa.ChunkedArray) -> pl.Series:
 
 
 class ExpiredNames:
-    """Which paths of files the trees of expired commits name, and under which folder. It takes twelve bytes for
-    each."""
+    """The paths of files that the trees of expired commits name, with the folder of each. It takes twelve bytes for
+    each path."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -68,19 +68,19 @@ class ExpiredNames:
             codes = np.full(len(paths), self._code(None), np.int32)
         else:
             unique = folders.unique(maintain_order=True)
-            known = {folder: self._code(folder) for folder in unique.to_list()}
-            codes = folders.replace_strict(known, return_dtype=pl.Int32).to_numpy()
+            code_of = {folder: self._code(folder) for folder in unique.to_list()}
+            codes = folders.replace_strict(code_of, return_dtype=pl.Int32).to_numpy()
         self._parts.append((hashes(paths, self._seed), codes))
         self._sorted = None
 
     def find(self, paths: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.bool_], pa.Array]:
         """Returns for each path whether it is named, and its folder."""
-        known, codes = self._in_order()
-        if not len(known) or not len(paths):
+        sorted_hashes, codes = self._in_order()
+        if not len(sorted_hashes) or not len(paths):
             return np.zeros(len(paths), np.bool_), pa.nulls(len(paths), pa.string())
         wanted = hashes(paths, self._seed)
-        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        found = known[places] == wanted
+        places = np.minimum(np.searchsorted(sorted_hashes, wanted), len(sorted_hashes) - 1)
+        found = sorted_hashes[places] == wanted
         names = pa.array([*self._codes], pa.string())
         return found, names.take(pa.array(codes[places], mask=~found))
 
@@ -90,8 +90,8 @@ class ExpiredNames:
     def _in_order(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
         if self._sorted is None:
             parts = self._parts or [(np.empty(0, np.uint64), np.empty(0, np.int32))]
-            known = np.concatenate([each for each, _ in parts])
-            unique, first = np.unique(known, return_index=True)
+            all_hashes = np.concatenate([each for each, _ in parts])
+            unique, first = np.unique(all_hashes, return_index=True)
             codes = np.concatenate([each for _, each in parts])[first]
             self._parts = [(unique, codes)]
             self._sorted = unique, codes

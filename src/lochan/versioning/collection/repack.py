@@ -22,7 +22,7 @@ from lochan.versioning.repositories import POOL
 
 BELOW = 0.5
 _PACK_BYTES = 64 << 20
-_EVENT_BYTES = 1 << 30  # copied between two events; what a plan makes stale is copied again
+_EVENT_BYTES = 1 << 30  # bytes that are copied between two events; a copy that a plan makes stale is made again
 _ATTEMPTS = 5
 
 
@@ -54,7 +54,7 @@ def repack_plan(live: LiveBlocks, repository: str, below: float = BELOW) -> Repa
     prefix = f"{repository}/"
     sizes = _frame(live.files).filter(pl.col("kind") == "data")
     sizes = sizes.select((pl.lit(prefix) + pl.col("path")).alias("address"), pl.col("size").alias("file_size"))
-    spans = _maximal(_frame(live.placed()).join(sizes, on="address", how="inner"))
+    spans = _drop_inner_spans(_frame(live.placed()).join(sizes, on="address", how="inner"))
     files = spans.group_by("address").agg(
         pl.col("file_size").first().alias("size"),
         pl.col("size").sum().alias("live_bytes"),
@@ -70,7 +70,7 @@ def repack_plan(live: LiveBlocks, repository: str, below: float = BELOW) -> Repa
     return RepackPlan(chosen.to_arrow(), blocks.select(BLOCK_SCHEMA.names).to_arrow().cast(BLOCK_SCHEMA), left)
 
 
-def _maximal(spans: pl.DataFrame) -> pl.DataFrame:
+def _drop_inner_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Removes spans that lie inside another span of the same file, because they move with it. Spans that overlap in
     another way have no common SHA-256, and get an empty one."""
     end = pl.col("offset") + pl.col("size")

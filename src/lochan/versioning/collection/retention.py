@@ -2,10 +2,12 @@
 
 A commit is kept if
 
-- it is the head of a branch, or a tag, or a stash or a workspace stands on it; - the rule of some branch that leads to
-it keeps it: everything the branch showed in the last days, its newest commits,   or, for a branch without a rule, all
-of its history; - a branch led to it, nothing else does, and the branch was deleted or moved elsewhere so few days ago
-that this can be   undone; - two of the former would be merged on it: without the base, they could not."""
+- it is the head of a branch, or a tag, or a stash or a workspace stands on it;
+- the rule of some branch that leads to it keeps it: everything the branch showed in the last days, its newest commits,
+  or, for a branch without a rule, all of its history;
+- a branch led to it, nothing else does, and the branch was deleted or moved elsewhere so few days ago that this can be
+  undone;
+- two of the former would be merged on it: without the base, they could not."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -180,7 +182,7 @@ def _commits_kept_by_rules(refs: RefsState, retention: RetentionSet, now: int) -
         if rule.days:
             yield from _shown_since(refs, heads, _ago(now, rule.days))
         for head in heads:
-            yield from _newest(refs, head, rule.commits)
+            yield from _newest_commits(refs, head, rule.commits)
 
 
 def _reachable(refs: RefsState, heads: Iterable[str]) -> set[str]:
@@ -206,7 +208,7 @@ def _shown_since(refs: RefsState, heads: Iterable[str], since: int) -> Iterator[
             yield from (id, *commit.parents[:1])
 
 
-def _newest(refs: RefsState, head: str, count: int) -> Iterator[str]:
+def _newest_commits(refs: RefsState, head: str, count: int) -> Iterator[str]:
     for _ in range(count):
         yield head
         parents = refs.recorded(head).parents

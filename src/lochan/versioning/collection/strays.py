@@ -40,17 +40,17 @@ class StrayRepository(NamedTuple):
 async def find_strays(lake: CollectedLake, silent_s: float = SILENT_S) -> list[StrayRepository]:
     """Returns repositories without a name that were not written to for `silent_s` seconds, and, without waiting, those
     that were deleted long ago."""
-    known = (await lake.journals().lake.fresh()).of(Repositories)
-    unknown = [id for id in await repository_ids(lake.store) if not known.knows(id)]
+    state = (await lake.journals().lake.fresh()).of(Repositories)
+    unknown = [id for id in await repository_ids(lake.store) if not state.knows(id)]
     if not unknown:
         return []
-    named, now = await _once_named(lake), await store_time(lake.store, "_lake")
+    named, now = await _deleted_repositories(lake), await store_time(lake.store, "_lake")
     found: list[StrayRepository] = []
     for id in unknown:
         newest = max([stat.modified async for stat in lake.store.list(f"{id}/")], default=now)
         if id in named:
             found.append(StrayRepository(named[id], now - newest))
-        elif now - newest >= silent_s and (event := await _nameless(lake, id)) is not None:
+        elif now - newest >= silent_s and (event := await _find_nameless(lake, id)) is not None:
             found.append(StrayRepository(event, now - newest))
     return found
 
@@ -83,7 +83,7 @@ async def _first(store: Store, after: str) -> str | None:
     return None
 
 
-async def _once_named(lake: CollectedLake) -> dict[str, RepositoryFound]:
+async def _deleted_repositories(lake: CollectedLake) -> dict[str, RepositoryFound]:
     """Returns the repositories that the lake's journal has deleted, by their ids."""
     made: dict[str, RepositoryFound] = {}
     gone: set[str] = set()
@@ -101,7 +101,7 @@ async def _once_named(lake: CollectedLake) -> dict[str, RepositoryFound]:
     return {id: event for id, event in made.items() if id in gone}
 
 
-async def _nameless(lake: CollectedLake, id: str) -> RepositoryFound | None:
+async def _find_nameless(lake: CollectedLake, id: str) -> RepositoryFound | None:
     """Returns the event for a repository that never had a name, or None if the folder has no journal that can be
     read."""
     try:

@@ -80,7 +80,7 @@ class BranchQueue:
                 return
             now = self._now()
             self._ages.look(turns, now)
-            over = list(self._over(turns, turns[:place], now))
+            over = list(self._overdue_turns(turns, turns[:place], now))
             if over and await self._drop(over):
                 continue
             if now >= tell_at:
@@ -94,7 +94,7 @@ class BranchQueue:
             self._sent_away += 1
         else:
             self._request = self._repository.ids.ksuid(self._repository.clock.wall())
-        await self._repository.submit(self._actor, self._turned())
+        await self._repository.submit(self._actor, self._turn_event())
         if self._renewal is None:
             import asyncio
 
@@ -106,7 +106,7 @@ class BranchQueue:
         between machines."""
         return self._repository.clock.boot()
 
-    def _turned(self) -> Turned:
+    def _turn_event(self) -> Turned:
         return Turned(self._branch, self._request, self._sent_away, self._repository.journal.writer)
 
     # --- showing that we are alive -----------------------------------------------------------------------------------
@@ -115,19 +115,19 @@ class BranchQueue:
         while True:
             await self._repository.clock.sleep(RENEW_S)
             with suppress(LochanError):
-                await self._repository.submit_decided(self._actor, self._renewed)
+                await self._repository.submit_decided(self._actor, self._renewal_events)
 
-    def _renewed(self, refs: Refs) -> Sequence[Event]:
+    def _renewal_events(self, refs: Refs) -> Sequence[Event]:
         """Returns the renewal. Refuses for a request that has left the queue, because that would leave an entry without
         a request, and if no other request is there to see the renewal."""
         found = refs.find_branch(self._branch)
         queued = [turn.request for turn in found.turns] if found is not None else []
         if self._request not in queued or len(queued) == 1:
             raise Conflict("nobody else waits in the queue")
-        return [self._turned()]
+        return [self._turn_event()]
 
     # --- those who are not -------------------------------------------------------------------------------------------
-    def _over(self, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
+    def _overdue_turns(self, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
         """Yields events that end the entries in front of us whose writers are gone."""
         dead: set[str] = set()
         for turn in ahead:
@@ -181,9 +181,9 @@ class WriterAges:
     def look(self, turns: Sequence[Turn], now: float) -> None:
         before, self._since = self._since, {}
         for turn in turns:
-            known = before.get(turn.request)
-            fresh = known is None or known[0] != turn.renewed
-            self._since[turn.request] = (turn.renewed, now) if known is None or fresh else known
+            earlier = before.get(turn.request)
+            fresh = earlier is None or earlier[0] != turn.renewed
+            self._since[turn.request] = (turn.renewed, now) if earlier is None or fresh else earlier
         if turns and self._front[0] != turns[0].request:
             self._front = turns[0].request, now
 

@@ -122,7 +122,7 @@ async def _build(
     if made is not None:  # upkeep has made it before
         return made
     tree = await repository.trees.apply(base, sieve.chosen(staged.scan_changes()), mint)
-    if sieve.patterns and not sieve.taken:
+    if sieve.patterns and not sieve.matched:
         raise NothingToDo(f"nothing that is staged matches {', '.join(sieve.patterns)}")
     return tree
 
@@ -139,18 +139,18 @@ class _Sieve:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.patterns = patterns
-        self.taken = self.left = 0  # counts of changes
+        self.matched = self.left = 0  # counts of changes
 
     async def chosen(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
         async for table in changes:
-            found = table.filter(self._matched(table)) if self.patterns else table
-            self.taken += len(found)
+            found = table.filter(self._match_paths(table)) if self.patterns else table
+            self.matched += len(found)
             self.left += len(table) - len(found)
             yield found
 
     async def rest(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
         async for table in changes:
-            yield table.filter(pc.invert(self._matched(table)))
+            yield table.filter(pc.invert(self._match_paths(table)))
 
-    def _matched(self, changes: pa.Table) -> pa.ChunkedArray:
+    def _match_paths(self, changes: pa.Table) -> pa.ChunkedArray:
         return pc.match_substring_regex(changes["path"], regex(self.patterns))

@@ -25,7 +25,7 @@ from lochan.versioning.revisions.graph import LookUp, merge_bases
 
 TreeOf = Callable[[Commit], Awaitable[Tree]]
 
-_DEPTH_MAX = 100  # criss-crosses below criss-crosses; below that the first base stands for all
+_DEPTH_MAX = 100  # criss-crosses below criss-crosses; below that only the first base is used
 _NEITHER = Strategy(BASE)
 
 
@@ -121,10 +121,10 @@ class _MergedBases:
         first, *others = bases
         if depth < _DEPTH_MAX:
             for other in others:
-                first = await self._merged(first, other, depth)
+                first = await self._merge_bases(first, other, depth)
         return self._trees.get(first) or await self._tree_of(self._look_up(first))
 
-    async def _merged(self, one: str, other: str, depth: int) -> str:
+    async def _merge_bases(self, one: str, other: str, depth: int) -> str:
         name = f"{one}+{other}"
         if name not in self._trees:
             base = await self.tree(merge_bases(self._look_up, one, other), depth + 1)

@@ -143,8 +143,8 @@ async def _judge(repository: OpenRepository, prepared: PreparedMove, actor: Acto
     if repository.gate is None:
         return UNJUDGED
     event = prepared.event
-    known = repository.folded().recorded(event.target) if isinstance(event, Moved) and not event.commits else None
-    move = move_of(event, known)
+    recorded = repository.folded().recorded(event.target) if isinstance(event, Moved) and not event.commits else None
+    move = move_of(event, recorded)
     return UNJUDGED if move is None else await repository.gate.judge_move(move, actor)
 
 

@@ -338,9 +338,9 @@ async def join_source(
         sides = on.look_up(bases[0]), on.head, theirs.commit
         for side in sides:
             repository.folded().check_live(side)
-        taken = trivial_merge(*sides)
-        if taken is not None:
-            return JoinResult(taken)
+        tree = trivial_merge(*sides)
+        if tree is not None:
+            return JoinResult(tree)
     base = await tree_of_bases(repository.trees, repository.tree, on.look_up, bases, on.mint)
     return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 

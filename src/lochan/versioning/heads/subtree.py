@@ -110,7 +110,7 @@ class _OpenRange:
 
     async def _part(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges:
         """Returns the changes of files that other files in the range follow."""
-        rows = await self._opened()
+        rows = await self._open_rows()
         stop = min(rows.seek(encode_path(files["path"][-1].as_py()) + b"\0", self._at), self._stop)
         here = rows.batch.slice(self._at, stop - self._at)
         self._at = stop
@@ -118,7 +118,7 @@ class _OpenRange:
 
     async def _rest(self, files: pa.Table, request: SubtreeRequest) -> SubtreeChanges | None:
         """Returns the changes of the last files of the range, and of all its remaining rows."""
-        rows = await self._opened()
+        rows = await self._open_rows()
         here = rows.batch.slice(self._at, self._stop - self._at)
         there = as_batch(files)
         return _part(here, there, request) if here.num_rows or there.num_rows else None
@@ -131,7 +131,7 @@ class _OpenRange:
             return False
         return content_id(files) == ref.id
 
-    async def _opened(self) -> EntryRows:
+    async def _open_rows(self) -> EntryRows:
         if self._rows is None:
             async with aclosing(self._tree.batches([self._number])) as batches:
                 async for batch in batches:
@@ -163,8 +163,8 @@ def _part(here: pa.RecordBatch, there: pa.RecordBatch, request: SubtreeRequest) 
     sizes = here.column("size").to_numpy()
     before = np.concatenate([np.where(found[rows], sizes[np.minimum(at[rows], len(sizes) - 1)], -1), sizes[gone]])
     order = pc.sort_indices(changes["path"])
-    known = pa.array(before, pa.int64(), mask=before < 0)
-    return SubtreeChanges(changes.take(order), pa.array(kinds, pa.string()).take(order), known.take(order))
+    sizes_before = pa.array(before, pa.int64(), mask=before < 0)
+    return SubtreeChanges(changes.take(order), pa.array(kinds, pa.string()).take(order), sizes_before.take(order))
 
 
 def _added_changes(entries: pa.Table) -> SubtreeChanges:

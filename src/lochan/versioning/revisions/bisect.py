@@ -61,8 +61,8 @@ def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
         if not bases:
             raise Invalid(f"commits {marks.bad[:12]} and {good[:12]} have no history in common")
         for base in bases:
-            known = base in marks.skipped or any(is_ancestor(look_up, base, each) for each in marks.good - {good})
-            if not known and base not in marks.good:
+            settled = base in marks.skipped or any(is_ancestor(look_up, base, each) for each in marks.good - {good})
+            if not settled and base not in marks.good:
                 return base
     return ""
 

@@ -231,7 +231,7 @@ class _Walk:
         for parent in self._refs.live_parents(commit):
             if not len(left):
                 break
-            changed = await self._changed(parent, commit)
+            changed = await self._changed_paths(parent, commit)
             same = np.setdiff1d(left, changed, assume_unique=True) if len(changed) else left
             if len(same):
                 mask = np.zeros(len(self._paths), np.bool_)
@@ -240,7 +240,7 @@ class _Walk:
             left = np.intersect1d(left, changed, assume_unique=True)
         return left
 
-    async def _changed(self, before: Commit, commit: Commit) -> Indices:
+    async def _changed_paths(self, before: Commit, commit: Commit) -> Indices:
         """Returns the paths that differ between the commit and its parent."""
         if before.tree == commit.tree:
             return np.empty(0, np.int64)

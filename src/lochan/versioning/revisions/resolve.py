@@ -1,5 +1,5 @@
-"""Resolves ref expressions: to a branch, else a tag, else a unique prefix of a commit id; or to the head of a branch at
-an earlier time."""
+"""Resolves ref expressions: to a branch, otherwise a tag, otherwise a unique prefix of a commit id; or to the head of a
+branch at an earlier time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Whether a pull request may be merged, by every rule of its target and by its reviews.
+"""Decides whether a pull request may be merged, by every rule of its target and by its reviews.
 
 The fold checks this at every merge of a request, so that there is no way around it. `unmet` yields all reasons at once;
 otherwise a user who has dealt with one of three would only then learn of the next."""
@@ -110,15 +110,15 @@ def is_current(commit: str, incarnation: int, rule: Protection | None, source: B
 
 
 def _missing_checks(refs: RefsState, rule: Protection, head: str, target: str) -> Iterator[str]:
-    known = {each.name: each for each in refs.pulls.checks(head, target)}
+    checks = {each.name: each for each in refs.pulls.checks(head, target)}
     for name in rule.checks:
-        found = known.get(name)
+        found = checks.get(name)
         if found is None:
             yield f"check {name!r} was not reported for {head[:12]} (rule {rule.pattern!r})"
         elif found.status != SUCCESS:
             what = {PENDING: "is pending", FAILURE: "has failed"}[found.status]
-            said = f": {found.text}" if found.text else ""
-            yield f"check {name!r} {what}{said} (rule {rule.pattern!r})"
+            detail = f": {found.text}" if found.text else ""
+            yield f"check {name!r} {what}{detail} (rule {rule.pattern!r})"
 
 
 def merged(refs: RefsState, event: Moved, at: EventPosition) -> None:

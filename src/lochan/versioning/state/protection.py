@@ -112,15 +112,15 @@ def check_rules(rules: Iterable[Protection]) -> None:
     """Raises Invalid for rules that are malformed."""
     seen: set[str] = set()
     for rule in rules:
-        known = ACTIONS if rule.version > 1 else _OLD_ACTIONS
+        allowed = ACTIONS if rule.version > 1 else _OLD_ACTIONS
         if not rule.pattern or rule.pattern in seen:
             raise Invalid(f"the pattern {rule.pattern!r} is empty or appears twice")
         seen.add(rule.pattern)
-        unknown = [action for action in rule.blocked if action not in known]
+        unknown = [action for action in rule.blocked if action not in allowed]
         if unknown or not (rule.blocked or rule.mergers or rule.linear or rule.pull):
             raise Invalid(
                 f"unknown actions to block on {rule.pattern!r}: {', '.join(unknown) or 'nothing was given'}",
-                hint=f"choose from {', '.join(known)}",
+                hint=f"choose from {', '.join(allowed)}",
             )
         for mistake in _mistakes(rule):
             raise Invalid(f"the rule for {rule.pattern!r} {mistake}")

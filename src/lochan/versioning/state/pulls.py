@@ -178,9 +178,9 @@ class Pulls(FoldTables):
         self._checks.put(commit, CommitChecks(found.number, (*others, check)))
 
     def _make_room(self) -> None:
-        known = [(each.number, commit) for commit, each in self._checks.items()]
-        if len(known) >= CHECKED_COMMITS_MAX:
-            self._checks.drop(min(known)[1])
+        by_age = [(each.number, commit) for commit, each in self._checks.items()]
+        if len(by_age) >= CHECKED_COMMITS_MAX:
+            self._checks.drop(min(by_age)[1])
 
     def source_renamed(self, branch: str, to: str) -> None:
         """Makes open requests follow their renamed source. They do not follow their targets: an approval for one branch

@@ -208,8 +208,8 @@ def _check_reported(refs: RefsState, event: CheckReported, at: EventPosition) ->
         raise Invalid(f"the text of a check has at most {CHECK_TEXT_MAX} characters, not {len(event.text)}")
     _check_link(event.link)
     refs.commit(event.commit)
-    known = refs.pulls.checks(event.commit, event.target)
-    if len(known) >= CHECKS_MAX and all((each.name, each.target) != (event.name, event.target) for each in known):
+    earlier = refs.pulls.checks(event.commit, event.target)
+    if len(earlier) >= CHECKS_MAX and all((each.name, each.target) != (event.name, event.target) for each in earlier):
         raise Refused(f"commit {event.commit[:12]} has {CHECKS_MAX} checks, which is the most")
     made = CheckState(event.name, event.status, event.text, event.link, at.user, at.time, event.target)
     refs.pulls.put_check(event.commit, made, at.number)

@@ -150,7 +150,7 @@ class _Commit:
             except FileVanished:
                 continue
             ours, base = await self._repository.tree(head), await self._repository.tree(fork)
-            tree = await self._merged(workspace, base if against_fork else ours, ours, theirs, mint)
+            tree = await self._merge_trees(workspace, base if against_fork else ours, ours, theirs, mint)
             test = PathTest(branch.name, await changed_paths(self._repository, ours, tree))
             await test.look(await self._repository.view_of(head, branch.layers), branch.layers)
             fp("workspace.computed")
@@ -171,11 +171,11 @@ class _Commit:
         meanwhile. If they were killed, their leftovers are abandoned here."""
         refs, number = await self._repository.refs()
         if refs.collection.removals(self._id):
-            await self._repository.submit_decided(self._actor, self._given_up)
+            await self._repository.submit_decided(self._actor, self._abandon_removals)
             refs, number = await self._repository.refs()
         return refs, number
 
-    def _given_up(self, refs: Refs) -> Sequence[Event]:
+    def _abandon_removals(self, refs: Refs) -> Sequence[Event]:
         """Abandons those removals. This changes the workspace's last event, so a commit that is under way is computed
         again."""
         removals = tuple(id for id, _ in refs.collection.removals(self._id))
@@ -239,7 +239,7 @@ class _Commit:
             hint=f"`lochan workspace add REPO {quote(workspace.id)} PATH` adds a path, --all commits all of it",
         )
 
-    async def _merged(self, workspace: WorkspaceState, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
+    async def _merge_trees(self, workspace: WorkspaceState, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
         merged = await trees_merge.merge(self._repository.trees, base, ours, theirs, mint=mint)
         if merged.tree is None:
             trees, sides = self._repository.trees, (base, ours, theirs)

@@ -179,7 +179,7 @@ class WorkspaceFiles:
         try:
             if self._disk is not None:
                 await self._threads.run(self._disk.make_durable, self._folder.place(path))
-            found = await self._agreed(stat, path)
+            found = await self._read_agreed(stat, path)
         except NotFound as error:
             raise FileVanished(f"{path!r} is gone since the workspace was listed") from error
         return Entry(
@@ -192,7 +192,7 @@ class WorkspaceFiles:
             checksums={STORE_ETAG: plain_etag(stat.etag)},
         )
 
-    async def _agreed(self, stat: Stat, path: str) -> "_Digests":
+    async def _read_agreed(self, stat: Stat, path: str) -> "_Digests":
         """Reads a file, and again if it does not fit its ETag. A file that was damaged on the network would be
         committed with the digest of the damaged bytes, and be unreadable for ever. An ETag that looks like an MD5 may
         also be another digest, or the bucket encrypts; then all reads agree."""

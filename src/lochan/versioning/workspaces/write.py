@@ -96,7 +96,7 @@ async def put(
         if entry is not None and _is_in_folder(repository, found, entry):
             fp("workspace.file_put")
             await _check_in_time(repository, found, entry, actor)
-            return await _as_seen(repository, entry)
+            return await _with_store_etag(repository, entry)
     if entry is None:
         entry = await repository.bodies.write(
             path,
@@ -230,7 +230,7 @@ async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
         yield piece
 
 
-async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
+async def _with_store_etag(repository: OpenRepository, entry: Entry) -> Entry:
     """Returns the entry with the ETag that a view of the folder shows: the store's own."""
     try:
         stat = await repository.store.head(entry.blocks[0].address)

@@ -31,7 +31,7 @@ class PoolFeed:
     uri: Uri  # the URI of the branch
     options: FeedOptions
     columns: FeedColumns
-    head: str  # of the branch when the feed was opened
+    head: str  # the head of the branch when the feed was opened
     start: str = ""  # only for a feed that ends; otherwise the stream keeps its position
     end: str = ""
 

@@ -74,18 +74,18 @@ class FeedTask:
 
     def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the rows of the part. Raises Invalid for columns that do not fit the schema, Gone, or Corrupt."""
-        for batch in self._compared() if self.part.without else self._rows(self.part.rows):
+        for batch in self._compare_sides() if self.part.without else self._rows(self.part.rows):
             yield _cast_batch(batch, self.part.change, schema)
 
     def _rows(self, scan: FeedScan) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
-            root = asyncio.run(self._placed(scan, folder))
+            root = asyncio.run(self._link_objects(scan, folder))
             with DuckSession(_LIMITS, folders=[*root, folder]) as session:
                 sql = scan.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
                 for batch in session.stream(sql):
                     yield arrow(batch, self.row, self.wide)
 
-    async def _placed(self, scan: FeedScan, folder: str) -> list[str]:
+    async def _link_objects(self, scan: FeedScan, folder: str) -> list[str]:
         """Links each object, or a copy, by its number in the folder."""
         files = files_of(self.place.open(clock=SystemClock(), ids=Ids()))
         paths = await files.place(scan.objects, folder)
@@ -95,7 +95,7 @@ class FeedTask:
             (Path(folder) / str(number)).symlink_to(path)
         return files.folders
 
-    def _compared(self) -> Iterator[pa.RecordBatch]:
+    def _compare_sides(self) -> Iterator[pa.RecordBatch]:
         """Compares both sides as rows of the stream: rows that are equal there are the same row."""
         assert self.part.without is not None
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder, _session(folder) as session:

@@ -150,9 +150,9 @@ def _check(columns: FeedColumns, row: Column, uri: Uri, span: FeedSpan) -> None:
             hint = f"{hint}; or name the columns that you want"
             raise Refused(f"rows {where} have a field `{each.name}`, which the stream has no column for", hint=hint)
         same = same_fields(each.type, columns.types.field(each.name).type)
-        if not same or _below(texts, each.name) != _below(columns.texts, each.name):
+        if not same or _paths_below(texts, each.name) != _paths_below(columns.texts, each.name):
             raise Refused(f"rows {where} hold values of another kind in `{each.name}` than the stream has", hint=hint)
 
 
-def _below(paths: frozenset[Path], name: str) -> set[Path]:
+def _paths_below(paths: frozenset[Path], name: str) -> set[Path]:
     return {path for path in paths if path[0] == name}

@@ -39,13 +39,13 @@ async def schemas_of(
     entries: Sequence[Entry], read: ReadSchema, spark: SparkSession | None, place: StoreLocation, opened: OpenReader
 ) -> list[FileSchema]:
     """Returns the schemas. `opened` makes on an executor what `read` is here. Raises the errors of `read`."""
-    known: dict[int, FileSchema] = {}
+    schema_of: dict[int, FileSchema] = {}
     if spark is not None and len(entries) > FEW:
-        known = await asyncio.to_thread(_by_tasks, spark, place, opened, entries)
-    left = [number for number in range(len(entries)) if number not in known]
+        schema_of = await asyncio.to_thread(_by_tasks, spark, place, opened, entries)
+    left = [number for number in range(len(entries)) if number not in schema_of]
     found = await at_once(_AT_ONCE, [read(entries[number]) for number in left])
-    known |= zip(left, found, strict=True)
-    return [known[number] for number in range(len(entries))]
+    schema_of |= zip(left, found, strict=True)
+    return [schema_of[number] for number in range(len(entries))]
 
 
 def _by_tasks(
@@ -78,7 +78,7 @@ def _schemas(place: StoreLocation, opened: OpenReader, batches: Iterable[pa.Reco
     for batch in batches:
         entries = [_decoder.decode(data) for data in batch.column("entry").to_pylist()]
         read = opened(place)
-        seen = asyncio.run(at_once(_AT_ONCE, [_distinct(read, entry) for entry in entries]))
+        seen = asyncio.run(at_once(_AT_ONCE, [_read_distinct(read, entry) for entry in entries]))
         for number, each in zip(batch.column("number").to_pylist(), seen, strict=True):
             if each is not None:
                 found[each].append(number)
@@ -86,7 +86,7 @@ def _schemas(place: StoreLocation, opened: OpenReader, batches: Iterable[pa.Reco
         yield pa.RecordBatch.from_pylist([{"numbers": numbers, "schema": schema, "is_odd": is_odd}], _SCHEMA)
 
 
-async def _distinct(read: ReadSchema, entry: Entry) -> _Distinct | None:
+async def _read_distinct(read: ReadSchema, entry: Entry) -> _Distinct | None:
     try:
         found = await read(entry)
     except LochanError:

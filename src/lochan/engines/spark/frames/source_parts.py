@@ -64,7 +64,7 @@ class PoolParts:
     def read(self, part: PoolPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a part, on an executor. Raises Invalid for columns that do not fit the schema, or Gone."""
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
-            root = asyncio.run(self._placed(part, folder))
+            root = asyncio.run(self._link_objects(part, folder))
             with DuckSession(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
                 sql = part.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
                 for batch in session.stream(sql):
@@ -72,7 +72,7 @@ class PoolParts:
                     rows = with_origin(rows, self.origins, self.place, self.commit, part.objects[0].address)
                     yield _cast(rows, schema)
 
-    async def _placed(self, part: PoolPart, folder: str) -> list[str]:
+    async def _link_objects(self, part: PoolPart, folder: str) -> list[str]:
         """Links each object, or a copy, by its number in the folder."""
         files = files_of(self.place.open(clock=SystemClock(), ids=Ids()))
         paths = await files.place(part.objects, folder)

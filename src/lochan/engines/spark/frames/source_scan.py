@@ -32,8 +32,8 @@ async def pruned_scan(at: QueryContext, request: ReadRequest, seen: ScanPlan, fi
     """Returns what is left of a scan after filters of Spark; its objects are checked. Raises Gone or Corrupt."""
     kinds = seen.kinds
     types = {each.name: each.dataType for each in _types(seen.read)}
-    known = {each.name: kinds[each.name] for each in seen.columns if each.type == types.get(each.name)}
-    read = await plan(at, request, pruning_tests(filters, known))
+    same_kinds = {each.name: kinds[each.name] for each in seen.columns if each.type == types.get(each.name)}
+    read = await plan(at, request, pruning_tests(filters, same_kinds))
     made = ScanPlan(at.place, read, seen.columns)
     await check_objects(None, at, [each for scan in made.scans.values() for each in scan.objects])
     return made
@@ -55,5 +55,5 @@ def _columns(place: StoreLocation, read: ReadPlan, own: StructType | None) -> It
     found |= {name: (StringType(), origin_sql(name, place, read.origin)) for name in read.origins}
     wanted = ((name, type) for name, (type, _) in found.items())
     for name, type in wanted if own is None else ((each.name, each.dataType) for each in own):
-        known, sql = found[name]
-        yield TableColumn(name, type, sql if type == known else f"CAST({sql} AS {type.simpleString()})")
+        type_found, sql = found[name]
+        yield TableColumn(name, type, sql if type == type_found else f"CAST({sql} AS {type.simpleString()})")

@@ -107,14 +107,14 @@ def stored_file(uri: Uri, entry: Entry) -> StoredFile:
 
 async def can_spark_scan(repository: OpenRepository, files: TableFiles) -> list[bool]:
     """Returns for each file whether Spark's own scan reads it."""
-    whole = await _lying_whole(repository, files.entries)
+    whole = await _find_whole(repository, files.entries)
     return [
         entry.path in whole and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
         for entry, schema in zip(files.entries, files.schemas, strict=True)
     ]
 
 
-async def _lying_whole(repository: OpenRepository, entries: Sequence[Entry]) -> set[str]:
+async def _find_whole(repository: OpenRepository, entries: Sequence[Entry]) -> set[str]:
     """Returns the paths of those that are a file of their own. A pack begins with a body too, so the file's own size
     decides. Raises NotFound."""
     alone = [entry for entry in entries if len(entry.blocks) == 1 and not entry.blocks[0].offset]
@@ -155,11 +155,11 @@ def _with_path_columns(spark: SparkSession, frame: DataFrame, table: FileTable, 
     files = table.files
     rows = pa.Table.from_batches([files.columns.row(entry.path) for entry in table.whole], files.columns.schema)
     objects = pa.array([_object_name(files, entry) for entry in table.whole], pa.string())
-    known = spark.createDataFrame(rows.append_column(_OBJECT, objects))
+    paths = spark.createDataFrame(rows.append_column(_OBJECT, objects))
     own = functions.regexp_extract("_metadata.file_path", files.repository_id + _NAME, 1).alias(_PATH)
     read = frame.select(*map(name_sql, names), own)
     same = functions.col(name_sql(_PATH)) == functions.col(name_sql(_OBJECT))
-    return read.join(functions.broadcast(known), same).select(*map(name_sql, files.schema.names))
+    return read.join(functions.broadcast(paths), same).select(*map(name_sql, files.schema.names))
 
 
 def _put_together(spark: SparkSession, table: FileTable) -> DataFrame:

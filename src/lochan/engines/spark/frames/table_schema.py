@@ -69,14 +69,14 @@ def merged_schema(files: Iterable[FileSchema]) -> pa.Schema:
     first: dict[str, str] = {}
     for path, schema, _ in files:
         for field in schema:
-            known = types.get(field.name)
-            both = field.type if known is None else _common(known, field.type)
+            earlier = types.get(field.name)
+            both = field.type if earlier is None else _common(earlier, field.type)
             if both is None:
                 raise Invalid(
-                    f"the column {field.name!r} is {known} in {first[field.name]} and {field.type} in {path}",
+                    f"the column {field.name!r} is {earlier} in {first[field.name]} and {field.type} in {path}",
                     hint="read the files apart, or write one of them anew",
                 )
-            if known is None or (pa.types.is_null(known) and not pa.types.is_null(both)):
+            if earlier is None or (pa.types.is_null(earlier) and not pa.types.is_null(both)):
                 first[field.name] = path
             types[field.name] = both
     return pa.schema([(name, _null_as_text(type)) for name, type in types.items()])
@@ -84,9 +84,9 @@ def merged_schema(files: Iterable[FileSchema]) -> pa.Schema:
 
 def is_read_by_spark(file: FileSchema, table: pa.Schema) -> bool:
     """Returns whether Spark's own scan of that file returns the table's types."""
-    known = {field.name: field.type for field in table}
+    type_of = {field.name: field.type for field in table}
     return not file.is_odd and all(
-        _is_read_as(each.type, known[each.name]) for each in file.schema if each.name in known
+        _is_read_as(each.type, type_of[each.name]) for each in file.schema if each.name in type_of
     )
 
 

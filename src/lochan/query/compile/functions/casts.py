@@ -57,7 +57,7 @@ def _bool_of_text(sql: Sql) -> Sql:
     return case((eq(sql, text("true")), TRUE), (eq(sql, text("false")), FALSE))
 
 
-def _same(sql: Sql) -> Sql:
+def _keep_value(sql: Sql) -> Sql:
     return sql
 
 
@@ -78,19 +78,19 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
     "int64": (
         INT,
         {
-            INT: _same,
+            INT: _keep_value,
             FLOAT: _int_of_float,
             DECIMAL: _int_of_decimal,
             STRING: _text_as(INT),
             BOOL: lambda sql: cast(sql, INT),
             TIME: lambda sql: neutral("micros", sql),
-            DURATION: _same,
+            DURATION: _keep_value,
         },
     ),
     "float64": (
         FLOAT,
         {
-            FLOAT: _same,
+            FLOAT: _keep_value,
             INT: lambda sql: cast(sql, FLOAT),
             DECIMAL: lambda sql: neutral("finite", nearest(sql)),
             STRING: _text_as(FLOAT),
@@ -98,10 +98,13 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
             DURATION: lambda sql: cast(sql, FLOAT),
         },
     ),
-    "time": (TIME, {TIME: _same, STRING: _time_of_text, INT: time_at}),
-    "duration": (DURATION, {DURATION: _same, INT: _same, STRING: lambda sql: neutral("parse_duration", sql)}),
-    "bool": (BOOL, {BOOL: _same, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero, DECIMAL: _is_some}),
-    "ip": (IP, {IP: _same, STRING: lambda sql: neutral("ip_digits", sql)}),
+    "time": (TIME, {TIME: _keep_value, STRING: _time_of_text, INT: time_at}),
+    "duration": (
+        DURATION,
+        {DURATION: _keep_value, INT: _keep_value, STRING: lambda sql: neutral("parse_duration", sql)},
+    ),
+    "bool": (BOOL, {BOOL: _keep_value, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero, DECIMAL: _is_some}),
+    "ip": (IP, {IP: _keep_value, STRING: lambda sql: neutral("ip_digits", sql)}),
 }
 
 
@@ -132,14 +135,14 @@ def string_of(call: FunctionCall) -> Value:
             "convert it to an int first, or leave the number as it is",
         )
     ways: dict[str, Make] = {
-        STRING: _same,
+        STRING: _keep_value,
         BOOL: lambda sql: case((sql, text("true")), (negate(sql), text("false"))),
         INT: lambda sql: cast(sql, STRING),
         TIME: lambda sql: neutral("time_text", sql),
         IP: lambda sql: neutral("ip_text", sql),
         DURATION: lambda sql: neutral("duration_text", sql),
         DECIMAL: normal,
-        JSON: _same,
+        JSON: _keep_value,
     }
     composite = {kind: sql for kind, sql in value.alts.items() if kind in ("object", "array")}
     if composite:

@@ -30,18 +30,18 @@ _ALSO = {"int64": "int", "float64": "float", OBJECT: "record"}
 
 
 def has(call: FunctionCall) -> Value:
-    return boolean(all_of(present(each) for each in _lenient(call)))
+    return boolean(all_of(present(each) for each in _lenient_arguments(call)))
 
 
 def missing(call: FunctionCall) -> Value:
-    return boolean(any_of(absent(each) for each in _lenient(call)))
+    return boolean(any_of(absent(each) for each in _lenient_arguments(call)))
 
 
 def first_there(call: FunctionCall) -> Value:
     """Returns the first value that is neither missing nor null, or null where there is none."""
     arms: list[tuple[Sql, Value]] = []
     before: list[Sql] = []
-    for each in _lenient(call):
+    for each in _lenient_arguments(call):
         there = any_of([has_value(each), *([is_set(each.alts[ERROR])] if ERROR in each.alts else [])])
         arms.append((all_of([*before, there]), each))
         before.append(negate(there))
@@ -54,8 +54,8 @@ def is_kind(call: FunctionCall) -> Value:
     name = _ALSO.get(name, name)
     kind = next((each for each in KINDS if _SHOWN.get(each, each) == name), None)
     if kind is None:
-        known = ", ".join(_SHOWN.get(each, each) for each in KINDS)
-        call.refuse(f"there is no kind `{name}`", f"the kinds are {known}", at=1)
+        choices = ", ".join(_SHOWN.get(each, each) for each in KINDS)
+        call.refuse(f"there is no kind `{name}`", f"the kinds are {choices}", at=1)
     return boolean(surely(_is(call[0], kind)))
 
 
@@ -176,7 +176,7 @@ def _show_type(type: Type) -> str:
     return kind_of(type)
 
 
-def _lenient(call: FunctionCall) -> list[Value]:
+def _lenient_arguments(call: FunctionCall) -> list[Value]:
     """Returns the arguments. Any name may be used: a field that no row has is missing."""
     scope = call.scope.forgiving()
     return [value_of(each, scope) for each in call.arguments]

@@ -23,7 +23,7 @@ from lochan.query.dialects.neutral import YEAR, neutral
 
 
 def absolute(call: FunctionCall) -> Value:
-    handlers = {kind: (kind, _absolute(kind)) for kind in (INT, FLOAT, DURATION)}
+    handlers = {kind: (kind, _absolute_of(kind)) for kind in (INT, FLOAT, DURATION)}
     handlers[DECIMAL] = (DECIMAL, lambda sql: neutral("abs", sql, options=(DECIMAL,)))
     return by_kind(call, call[0], handlers, may_fail="the result has more than 64 bits")
 
@@ -32,12 +32,12 @@ def _whole(name: str) -> Function:
     """Returns a function that makes numbers whole. An int stays the same, and a float stays a float."""
 
     def function(call: FunctionCall) -> Value:
-        return _made_whole(call, name, 0, lambda sql: neutral(name, sql))
+        return _make_whole(call, name, 0, lambda sql: neutral(name, sql))
 
     return function
 
 
-def _made_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
+def _make_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
     handlers: dict[str, tuple[str, Callable[[Sql], Sql]]] = {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, of_float)}
     exact = call[0].exact and decimals.round_decimal(call[0].exact, name, digits)
     if exact is not None:
@@ -51,7 +51,7 @@ def round_number(call: FunctionCall) -> Value:
         digits = call.constant(1, int, "a number of digits")
         if not 0 <= digits <= 15:
             call.refuse("`round` takes 0 to 15 digits", at=1)
-    return _made_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
+    return _make_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
 
 
 def power(call: FunctionCall) -> Value:
@@ -87,7 +87,7 @@ def _of_real(name: str, failure: str) -> Function:
     return function
 
 
-def _absolute(kind: str) -> Callable[[Sql], Sql]:
+def _absolute_of(kind: str) -> Callable[[Sql], Sql]:
     return lambda sql: neutral("abs", sql, options=(kind,))
 
 

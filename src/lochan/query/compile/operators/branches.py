@@ -66,7 +66,7 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     kinds = _shared_kinds(left_key, right_key)
     left = Picked(rows.relation, query.names.next(), rows.tests)
     right = Picked(other.relation, query.names.next(), other.tests)
-    on: Sql = FALSE  # where no value that there is today on one side can equal one of the other
+    on: Sql = FALSE  # no value on one side can equal one on the other now
     if kinds:
         on = eq(_column(left, _match_key(left_key, kinds)), _column(right, _match_key(right_key, kinds)))
     joined = Joined(left, right, operator.kind, on, query.names.next())
@@ -221,10 +221,10 @@ def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Reco
 
 
 def _stacked_order(relation: Stacked, names: list[str], records: Sequence[Record | None]) -> Order | None:
-    known = [record for record in records if record is not None]
-    if one_order(names, known):
+    present_records = [record for record in records if record is not None]
+    if one_order(names, present_records):
         return None
-    by_number, sqls = renumber_orders(known)
+    by_number, sqls = renumber_orders(present_records)
     numbers = iter(sqls)
     columns = [None if record is None else next(numbers) for record in records]
     return Order(relation.column(columns, INT, sql_type(INT)), by_number)

@@ -67,7 +67,7 @@ def uniq(operator: ast.Uniq, rows: Rows, scope: Scope) -> Rows:
     changed = any_of(
         [
             exp.EQ(this=place.copy(), expression=number(1)),
-            *(exp.NullSafeNEQ(this=each.copy(), expression=_before(each, window)) for each in columns),
+            *(exp.NullSafeNEQ(this=each.copy(), expression=_value_before(each, window)) for each in columns),
         ]
     )
     first = marked.column(changed)
@@ -112,7 +112,7 @@ def _count_rows(kept: Rows, rows: Rows, scope: Scope) -> Rows:
     return replace(found, this=fixed_object({"value": found.this, "count": Value({INT: count})}))
 
 
-def _before(value: Sql, window: exp.Order) -> Sql:
+def _value_before(value: Sql, window: exp.Order) -> Sql:
     return exp.Window(this=exp.Lag(this=value.copy()), order=window.copy())
 
 
@@ -125,7 +125,7 @@ def _shape(this: Value) -> Sql:
 
 
 def _usual_key(rows: Rows) -> ast.Expr:
-    """Returns the pool's key, or else the first field, or else the whole row."""
+    """Returns the pool's key, otherwise the first field, otherwise the whole row."""
     path = rows.key
     if path and member(rows.this, path[0]).alts:
         e: ast.Expr = ast.Name(path[0])

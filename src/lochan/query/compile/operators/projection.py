@@ -94,7 +94,7 @@ def path_of(each: ast.Assigned, scope: Scope) -> Path:
 def assign_fields(row: Value, fields: Sequence[tuple[Path, Value]]) -> Value:
     """Returns the row with these values. Objects on the way are made where there are none. A field whose value is
     missing is removed."""
-    row = _edited_text(row, lambda text: _assigned_text(text, fields))
+    row = _edit_text(row, lambda text: _assign_text(text, fields))
     for path, value in fields:
         row = _assign_path(row, path, value)
     return row
@@ -108,10 +108,10 @@ def _assign_path(row: Value, path: Path, value: Value) -> Value:
     names = record.names if name in record else (*record.names, name)
     if name in record and present(record.get(name)) != TRUE:
         row = _by_shape(row)  # a row without the field gets it as the last one
-    known = value
+    member = value
 
     def get(each: str) -> Value:
-        return known if each == name else record.get(each)
+        return member if each == name else record.get(each)
 
     return _change_record(row, names, get, lambda before: before if name in before else (*before, name), made=name)
 
@@ -127,7 +127,7 @@ def _by_shape(row: Value) -> Value:
 
 
 def drop_field(row: Value, path: Path) -> Value:
-    row = _edited_text(row, lambda text: _inside_text(text, path[:-1], lambda inner: _without(inner, path[-1])))
+    row = _edit_text(row, lambda text: _inside_text(text, path[:-1], lambda inner: _without(inner, path[-1])))
     return _drop_path(row, path)
 
 
@@ -144,7 +144,7 @@ def _drop_path(row: Value, path: Path) -> Value:
 
 def rename_field(row: Value, path: Path, new: str) -> Value:
     """Renames a field in its place. It replaces a field that had the new name."""
-    row = _edited_text(
+    row = _edit_text(
         row,
         lambda text: _inside_text(
             text, path[:-1], lambda inner: neutral("json_merged", inner, options=("renamed", path[-1], new))
@@ -194,13 +194,13 @@ def _change_record(
 ) -> Value:
     record = _record(row)
     order = record.order.edited(edit) if record.order is not None else None
-    body = record.body and _changed_body(record.body, made, without)
+    body = record.body and _change_body(record.body, made, without)
     return replace(
         row, record=Record(names, get, order, body=body, grows=record.grows), constant=None, text=None, shaped=None
     )
 
 
-def _changed_body(body: Body, made: str, without: str) -> Body:
+def _change_body(body: Body, made: str, without: str) -> Body:
     return replace(
         body, made=(body.made | ({made} if made else set())) - ({without} if without and without != made else set())
     )
@@ -233,7 +233,7 @@ def _object_text(value: Value) -> Sql | None:
     return None if json is None else case((is_object_text(json), json))
 
 
-def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
+def _edit_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
     """Edits objects that are text; arrays stay unchanged."""
     json = row.alts.get(JSON)
     if json is None:
@@ -242,7 +242,7 @@ def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
     return replace(row, alts={**row.alts, JSON: changed}, constant=None, text=None)
 
 
-def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
+def _assign_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
     """Assigns all fields at once: the text may be long, and each name would repeat it."""
     by_name: dict[str, list[tuple[Path, Value]]] = {}
     for (name, *rest), value in fields:
@@ -256,7 +256,7 @@ def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
         if whole and inner:
             put[name] = assign_fields(as_object(whole[0]), inner)
         elif inner:
-            put[name] = Value({JSON: _assigned_text(_object_at(text, name), inner)})
+            put[name] = Value({JSON: _assign_text(_object_at(text, name), inner)})
         else:
             put[name] = whole[0]
     gone = {name: test for name, value in put.items() if (test := absent(value)) != FALSE}

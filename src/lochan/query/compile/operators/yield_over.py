@@ -31,11 +31,11 @@ from lochan.query.dialects.neutral import neutral
 def yield_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
     """Returns the values as rows. A missing value makes no row."""
     if len(values) == 1:
-        return _there(replace(rows, this=value_of(values[0], scope), key=None))
+        return _drop_missing(replace(rows, this=value_of(values[0], scope), key=None))
     rows, scope = _in_order(rows, scope)
     picked, each = _spread(neutral("list_of", *map(number, range(len(values)))), rows, scope)
     arms = [(eq(each, number(at)), _through(picked, value_of(e, scope))) for at, e in enumerate(values)]
-    return _there(Rows(picked, choose_arm(arms)))
+    return _drop_missing(Rows(picked, choose_arm(arms)))
 
 
 def unnest_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
@@ -49,8 +49,8 @@ def unnest_rows(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
         picked, each = _spread(arms[0].array, rows, scope)
         return Rows(picked, arms[0].element_of(each))
     if len(arms) == 1:
-        return _there(replace(rows, this=arms[0].itself, key=None))
-    return _several(arms, rows, scope)
+        return _drop_missing(replace(rows, this=arms[0].itself, key=None))
+    return _yield_several(arms, rows, scope)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _no_array(value: Value) -> Value:
     return value if whole else replace(value, alts=alts, nothing=MISSING, constant=None, text=None, there=None)
 
 
-def _several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
+def _yield_several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
     nulls = [arm.null() for arm in arms if arm.array is not None]
     lists: list[Sql] = []
     places: list[int] = []
@@ -130,6 +130,6 @@ def _through(picked: Picked, value: Value) -> Value:
     return map_expressions(value, lambda sql, kind: picked.column(sql))
 
 
-def _there(rows: Rows) -> Rows:
+def _drop_missing(rows: Rows) -> Rows:
     test = present(rows.this)
     return rows if test == TRUE else rows.where(test)

@@ -168,7 +168,9 @@ async def _usage(catalog: Catalog, found: Sequence[Repository], time: int | None
         for each in found:
             rows = table.filter(pc.equal(table["repository"], each.name))
             for ref in rows["ref"].unique().to_pylist() if len(rows) else ():
-                parts.append(await _readable(catalog, each, ref, rows.filter(pc.equal(rows["ref"], ref)), permits))
+                parts.append(
+                    await _filter_readable(catalog, each, ref, rows.filter(pc.equal(rows["ref"], ref)), permits)
+                )
         table = pa.concat_tables(parts).sort_by("time")
     columns = {"bytes": pa.int64(), "status": pa.int64()}
     for name, type in columns.items():
@@ -185,7 +187,7 @@ async def _audit(catalog: Catalog, time: int | None, permits: Permits) -> MetaRo
     return MetaRows(AUDIT_FIELDS, table=table) if len(table) else MetaRows(AUDIT_FIELDS)
 
 
-async def _readable(catalog: Catalog, found: Repository, ref: str, rows: pa.Table, permits: Permits) -> pa.Table:
+async def _filter_readable(catalog: Catalog, found: Repository, ref: str, rows: pa.Table, permits: Permits) -> pa.Table:
     repository = await catalog.open_repository(found.name)
     try:
         paths = rows["path"].combine_chunks()

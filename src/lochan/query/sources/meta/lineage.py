@@ -36,14 +36,14 @@ async def lake_lineage_rows(catalog: Catalog, found: Sequence[Repository]) -> Me
             seen: set[str] = set()
             refs, _ = await repository.refs()
             for branch in refs.branches():
-                async for row in _rows(_unseen(history(repository, branch.name), seen)):
+                async for row in _rows(_skip_seen(history(repository, branch.name), seen)):
                     rows.append({"repository": each.name, **row})
         finally:
             await repository.close()
     return MetaRows(("repository", *FIELDS), rows)
 
 
-async def _unseen(commits: AsyncIterator[tuple[str, Commit]], seen: set[str]) -> AsyncIterator[tuple[str, Commit]]:
+async def _skip_seen(commits: AsyncIterator[tuple[str, Commit]], seen: set[str]) -> AsyncIterator[tuple[str, Commit]]:
     async for id, commit in commits:
         if id not in seen:
             seen.add(id)

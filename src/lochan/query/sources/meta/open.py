@@ -58,9 +58,9 @@ async def rows_of(
         case "log":
             return await of_history.log_rows(repository, ref)
         case "rawlog":
-            return await of_history.raw_log_rows(repository, ref, _readable(repository, ref, permits))
+            return await of_history.raw_log_rows(repository, ref, _readable_test(repository, ref, permits))
         case "changes":
-            return await of_history.change_rows(repository, ref, _readable(repository, ref, permits))
+            return await of_history.change_rows(repository, ref, _readable_test(repository, ref, permits))
         case "lineage":
             from lochan.query.sources.meta.lineage import lineage_rows
 
@@ -70,7 +70,7 @@ async def rows_of(
 
             rows_over_time = sizes.size_rows if source.meta == "sizes" else sizes.growth_rows
             all_read = await permits.reads_all(repository, ref)
-            return await rows_over_time(repository, ref, None if all_read else _readable(repository, ref, permits))
+            return await rows_over_time(repository, ref, None if all_read else _readable_test(repository, ref, permits))
         case "staged":
             return await _visible_rows(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":
@@ -97,7 +97,7 @@ async def _visible_rows(found: MetaRows, repository: OpenRepository, ref: str, p
     return found._replace(table=table) if len(table) else MetaRows(found.fields)
 
 
-def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
+def _readable_test(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
     """Returns a function that finds which paths may be read, or None if all may. A pool's objects have no paths of
     their own, and are read as a whole."""
     if permits is EVERYTHING:
