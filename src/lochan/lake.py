@@ -1,5 +1,5 @@
-"""An open lake: its journals, repositories, access and what queries need, opened when they are first used. What can be
-done with it is in `lochan.api`."""
+"""An open lake: its journals, repositories, access and what queries need, opened when they are first used. The verbs of
+a lake are in `lochan.api`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from lochan.warm import WarmLake, WarmLakes
 
 LAKE_JOURNAL = "_lake"
-# Of the lake's own journal.
+# The parts of the state of the lake's own journal.
 LAKE_PARTS: tuple[type[StatePart], ...] = (
     Repositories,
     AccessState,
@@ -65,7 +65,7 @@ LAKE_PARTS: tuple[type[StatePart], ...] = (
     SavedQueries,
     Subscriptions,
 )
-_PATIENCE_S = 30.0  # how long the lake's file is tried to be made
+_PATIENCE_S = 30.0  # how long it is tried to make the lake's file
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,17 @@ class CacheFolder:
 
 @dataclass(frozen=True, slots=True)
 class LakeOptions:
-    """What lies around the lake, as its opener knows it: nothing in here reads an environment."""
+    """The surroundings of the lake, as its opener knows them: no module of the lake reads an environment."""
 
-    open_store: Callable[[str], Store] | None = None  # of a bucket's URL or `file:///`; None: nothing outside is read
-    may_name: Callable[[str], bool] | None = None  # which URLs may be imported or linked; None: all of them
-    bodies: BodySettings | None = None  # None: the standard
-    secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
+    open_store: Callable[[str], Store] | None = None  # opens a bucket's URL or `file:///`; None: nothing is read
+    may_name: Callable[[str], bool] | None = None  # whether a URL may be imported or linked; None: all may
+    bodies: BodySettings | None = None  # None for the standard
+    secret: Callable[[], bytes] | None = None  # encrypts the secrets of access keys; None: a key in the lake
     cache: CacheFolder | None = None  # of trees; None: what is not in memory is read from the store each time
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
-    verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
-    locate: Callable[[str], StoreLocation] | None = None  # a store that `open_store` opens, for other processes
-    storage: Callable[[StorageName], StoreLocation] | None = None  # of a repository's own; None: folders alone
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # the options of the lake's store
+    verified: str = ""  # a folder that lists the files that were checked; empty: each process checks them itself
+    locate: Callable[[str], StoreLocation] | None = None  # finds a store that `open_store` opens, for other processes
+    storage: Callable[[StorageName], StoreLocation] | None = None  # finds a repository's storage; None: folders alone
     hooks: HookOptions | None = None  # what hooks may do here; None: queries, and webhooks of public hosts
     warm: WarmLakes | None = None  # what this process has read of lakes before
 
@@ -131,7 +131,8 @@ class Lake:
         ids: Ids | None = None,
         world: LakeOptions = ALONE,
     ) -> Lake:
-        """Raises AlreadyExists if there is a lake already, Invalid, or whatever keeps its journals from being used."""
+        """Creates a lake. Raises AlreadyExists if there is a lake already, Invalid, or the error that keeps its
+        journals from being used."""
         clock, ids = clock or SystemClock(), ids or Ids()
         file = LakeFile(lake_file.FORMAT, ids.ksuid(clock.wall()), journal, clock.wall())
         journals = Journals(store, file, journal_url, clock, ids, Settings())
@@ -157,7 +158,7 @@ class Lake:
         alarm: Alarm = lambda _: None,
         world: LakeOptions = ALONE,
     ) -> Lake:
-        """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
+        """Opens a lake. Raises NotFound if there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
         try:
             file = await get_decoded(store, lake_file.PATH, lambda data: lake_file.decode(data, store.url))
@@ -166,7 +167,7 @@ class Lake:
                 f"there is no lake at {store.url}", hint=f"make one with `lochan init {quote(store.url)}`"
             ) from error
         folder = capability(store, PrivateRoot)
-        if folder is not None:  # on a disk, where earlier versions left it open to every user of the machine
+        if folder is not None:  # it is on a disk, where earlier versions let every user of the machine read it
             folder.keep_private()
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         warm = None if world.warm is None else world.warm.at(store.url, file.lake)
@@ -186,19 +187,20 @@ class Lake:
 
     @property
     def place(self) -> StoreLocation:
-        """Opens its store in another process, and those of repositories that do not lie in it."""
+        """The place from which another process opens its store, and the stores of repositories that do not lie in
+        it."""
         from lochan.store.open import StoreLocation
 
         return StoreLocation(self.url, self._world.options, routes=self.storages.locations())
 
     @cached_property
     def storages(self) -> Storages:
-        """Where its repositories lie: in the lake, or in storages of their own."""
+        """The places of its repositories: in the lake, or in storages of their own."""
         return Storages(self.store, self.id, self._own, self.clock, self.ids, self._world.storage)
 
     @property
     def files(self) -> Store:
-        """All of its files, wherever its repositories lie."""
+        """All files of the lake, wherever its repositories lie."""
         return self.storages.files
 
     @property
@@ -209,19 +211,19 @@ class Lake:
         return self._world.bodies or STANDARD
 
     def place_of(self, url: str) -> StoreLocation:
-        """The same for a store outside the lake: a bucket's URL or `file:///`."""
+        """Returns the place of a store outside the lake: a bucket's URL or `file:///`."""
         return self.place.at(url) if self._world.locate is None else self._world.locate(url)
 
     @property
     def folder(self) -> str | None:
-        """On this machine's disks; None: it is elsewhere."""
+        """The folder of the lake on this machine's disks, or None if it is elsewhere."""
         from urllib.parse import unquote
 
         return unquote(self.url.removeprefix("file://")) if self.url.startswith("file://") else None
 
     @cached_property
     def verified(self) -> VerifiedFiles:
-        """Which of its files were read as a whole, and were right."""
+        """The files of the lake that were read as a whole, and were right."""
         from lochan.store.verified_files import VerifiedFiles
 
         folder = self._world.verified
@@ -234,7 +236,8 @@ class Lake:
         return (await self._own.fresh()).of(Repositories).get(name)
 
     def known_repository(self, name: str) -> Repository | None:
-        """As this process last saw the lake, for a caller that has just checked that this is current."""
+        """Returns the repository as this process last saw the lake, for a caller that has just checked that this is
+        current."""
         return self._own.tail.state.of(Repositories).find(name)
 
     async def create_repository(
@@ -251,8 +254,8 @@ class Lake:
         actor: Actor,
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may. `storage`: its files do not lie in the lake.
-        `bare`: it has no branch and no commit yet."""
+        """Creates a repository. With `dotted`, its name may have dots, as the name of a bucket may. With a `storage`,
+        its files do not lie in the lake. With `bare`, it has no branch and no commit yet."""
         from lochan.versioning.catalog import create_repository
 
         create = partial(
@@ -274,7 +277,7 @@ class Lake:
             return await create(self.journal)
         check_new(name, kind, default_branch, metadata or {}, dotted=dotted)
         if (await self._own.fresh()).of(Repositories).find(name) is not None:
-            # Which says what is wrong, or that it is the same request.
+            # This raises the right error, or finds that it is the same request.
             return await create(self.journal, storage=storage)
         if self.file.journal != "store":
             raise Refused(
@@ -294,7 +297,7 @@ class Lake:
         actor: Actor,
         key: str = "",
     ) -> Repository:
-        """Without settings, one whose key is the whole record."""
+        """Creates a pool. Without settings, its key is the whole record."""
         return await self.create_repository(
             name,
             kind=POOL,
@@ -312,8 +315,8 @@ class Lake:
     async def prepare_pool(
         self, name: str, settings: PoolSettings, *, default_branch: str = "main", actor: Actor
     ) -> OpenRepository:
-        """A pool that only its maker has: when its first rows have landed, `name_pool` shows it to all. So a load that
-        fails leaves no pool behind. Raises AlreadyExists, Invalid."""
+        """Prepares a pool that only its maker has. When its first rows have landed, `name_pool` shows it to all, so
+        that a load that fails leaves no pool behind. Raises AlreadyExists, Invalid."""
         from lochan.versioning.catalog import prepare_pool
 
         prepared = await prepare_pool(
@@ -329,13 +332,14 @@ class Lake:
         return await self.open_known(prepared)
 
     async def name_pool(self, prepared: OpenRepository, *, actor: Actor) -> None:
-        """Raises AlreadyExists where somebody took the name meanwhile."""
+        """Names a prepared pool. Raises AlreadyExists if somebody took the name meanwhile."""
         from lochan.versioning.catalog import name_repository
 
         await name_repository(self._own, prepared.repository, actor=actor)
 
     async def rename_repository(self, name: str, to: str, *, actor: Actor, key: str = "") -> None:
-        """When it returns, nobody finds it by its old name any more, nor writes into it in place of the next (A1)."""
+        """Renames a repository. When it returns, nobody finds it by its old name any more, nor writes into it in place
+        of the next (A1)."""
         from lochan.versioning.catalog import rename_repository
 
         await self._taken_away(rename_repository(self._own, name=name, to=to, actor=actor, key=key))
@@ -348,15 +352,15 @@ class Lake:
         return await describe_repository(self._own, name=name, values=values, removed=removed, actor=actor, key=key)
 
     async def delete_repository(self, name: str, *, force: bool = False, actor: Actor, key: str = "") -> None:
-        """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1).
-        `force`: even if it is read-only."""
+        """Deletes a repository. When it returns, nobody writes to it any more, nor into it in place of one that gets
+        its name next (A1). With `force`, it is deleted even if it is read-only."""
         from lochan.versioning.deletion import delete_repository
 
         await self._taken_away(delete_repository(self.journals(), name=name, force=force, actor=actor, key=key))
 
     async def restore_repository(self, name: str, to: str = "", *, actor: Actor, key: str = "") -> str:
-        """The one that was deleted last, or the one with that id; under its name, or another. Returns that. Raises
-        NotFound, AlreadyExists, Gone."""
+        """Restores the repository that was deleted last, or the one with that id, under its name or another. Returns
+        that name. Raises NotFound, AlreadyExists, Gone."""
         from lochan.versioning.deletion import restore_repository
 
         return await restore_repository(self.journals(), name=name, to=to, actor=actor, key=key)
@@ -374,16 +378,16 @@ class Lake:
         answerable = self.open_access().freshness.before_answer
         try:
             await work
-        except NotFound:  # gone already, perhaps just now: a caller that repeats it takes this for "done"
+        except NotFound:  # it is gone already, perhaps just now; a caller that repeats the request treats this as done
             await answerable()
             raise
         await answerable()
 
     async def journal(self, repository_id: str = LAKE_JOURNAL) -> Journal:
-        """The journal itself, for upkeep and tests."""
+        """Returns a journal itself, for upkeep and tests."""
         if repository_id == LAKE_JOURNAL:
             return self._own
-        from lochan.versioning.state.refs import Refs  # with Arrow behind it: a list of repositories needs neither
+        from lochan.versioning.state.refs import Refs  # it imports Arrow, which a list of repositories does not need
 
         return await self._journals.open(repository_id, (Refs,), self.storages.own(repository_id))
 
@@ -393,11 +397,11 @@ class Lake:
         return await self._journals.open(repository_id, (Refs,), store)
 
     async def open_repository(self, name: str) -> OpenRepository:
-        """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
+        """Opens a repository: its objects and history. See the functions of `lochan.versioning`. Raises NotFound."""
         return await self.open_known(await self.repository(name))
 
     async def open_known(self, found: Repository) -> OpenRepository:
-        """One that the caller has just found by its name."""
+        """Opens a repository that the caller has just found by its name."""
         from lochan.versioning.bodies.address import STANDARD
         from lochan.versioning.lazy_gate import LazyGate
         from lochan.versioning.open_repository import OpenRepository
@@ -430,7 +434,7 @@ class Lake:
         return attach(opened)
 
     def hooks_of(self, repository: OpenRepository) -> HookGate:
-        """What judges changes of the repository."""
+        """Returns the gate of hooks that judge changes of the repository."""
         from lochan.hooks.gate import HookGate
         from lochan.hooks.run_hook import HookLake, HookOptions
 
@@ -441,29 +445,30 @@ class Lake:
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """Hosts at private addresses that may be sent requests."""
+        """Hosts at private addresses to which requests may be sent."""
         return self._world.hooks.allowed_hosts if self._world.hooks is not None else ()
 
     async def webhook_key(self) -> bytes:
-        """What the signing secrets of webhooks are derived from."""
+        """Returns the key from which the signing secrets of webhooks are derived."""
         from lochan.access.encryption import EncryptionKey
 
         return await EncryptionKey(self.store, self.clock, self.ids, lake=self.id, given=self._world.secret).get()
 
     async def _settle_closed(self, id: str, number: int, undo_days: float) -> None:
-        """A deletion or a restoration was interrupted, or is under way."""
+        """Settles a deletion or a restoration that was interrupted, or is under way."""
         from lochan.versioning.deletion import Closing, settle_closed
 
         await settle_closed(self.journals(), id, Closing(number, undo_days))
 
     async def _compute_rows(self, pool: OpenRepository, merge: RowMerge, mint: int) -> Sequence[Entry]:
-        """Few merges need an engine, and it is imported for those."""
+        """Computes the rows of a merge. The engine is imported here, because few merges need one."""
         from lochan.engines.duckdb.merge_rows import merge_rows
 
         return await merge_rows(pool, merge, mint, self.queries().files)
 
     def _cache(self, repository_id: str) -> ArrowCache | None:
-        """A folder of its own for each repository: the same file name may be another tree's elsewhere."""
+        """Returns a cache with a folder of its own for each repository, because the same file name may belong to
+        another tree elsewhere."""
         cache = self._world.cache
         if cache is None:
             return None
@@ -472,7 +477,7 @@ class Lake:
         return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self.clock)
 
     def open_access(self) -> OpenAccess:
-        """Its users, keys and policies; see the functions of `lochan.access`."""
+        """Returns its users, keys and policies. See the functions of `lochan.access`."""
         if self._access is None:
             from lochan.access.encryption import EncryptionKey
             from lochan.access.open_access import OpenAccess
@@ -482,7 +487,7 @@ class Lake:
         return self._access
 
     def outside(self) -> OutsideFiles | None:
-        """Files outside the lake, if its opener gave a way to reach them. Each store is opened once."""
+        """Returns the files outside the lake, if its opener gave a way to reach them. Each store is opened once."""
         from lochan.versioning.bodies.outside_files import OutsideFiles, anything
 
         if self._outside is None and self._world.open_store is not None:
@@ -490,16 +495,16 @@ class Lake:
         return self._outside
 
     def other_store(self, url: str) -> Store:
-        """A store outside the lake, opened with the same credentials. Raises Refused where the opener of the lake gave
-        no way to reach others."""
+        """Opens a store outside the lake with the same credentials. Raises Refused if the opener of the lake gave no
+        way to reach others."""
         if self._world.open_store is None:
             raise Refused("other stores cannot be reached from here", hint="open the lake from a configuration")
         return self._world.open_store(url)
 
     async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
-        """The trimming that writers of a journal do, for all journals of the lake, or for those of these repositories:
-        full groups of records are packed, and what they replace goes with old checkpoints. One that fails does not stop
-        the rest. Safe beside everybody else. Raises NotFound."""
+        """Trims all journals of the lake, or those of these repositories, as writers of a journal do: full groups of
+        records are packed, and what they replace is deleted with old checkpoints. A failure does not stop the rest. It
+        is safe beside everybody else. Raises NotFound."""
         from lochan.journal.trim import JournalTrim
 
         names = repositories or [each.name for each in await self.repositories()]
@@ -526,12 +531,12 @@ class Lake:
             inside = files_of(self.store, *kept, verified=self.verified)
             files = RoutedFiles(inside, self._own_files, self.storages.routed)
             self._queries = QueryContext(
-                self, files, Snapshots(), self.clock, self.files, self.place, self.verified, Instances(), self._tell
+                self, files, Snapshots(), self.clock, self.files, self.place, self.verified, Instances(), self._new_job
             )
         return self._queries
 
     def _own_files(self, id: str) -> Files | None:
-        """For queries, of a repository that does not lie in the lake."""
+        """Returns the files for queries of a repository that does not lie in the lake, or None."""
         from lochan.engines.duckdb.files import files_of
 
         store = self.storages.own(id)
@@ -541,7 +546,7 @@ class Lake:
         kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
         return files_of(store, *kept, verified=self.verified)
 
-    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobReporter:
+    def _new_job(self, kind: str, about: str, actor: Actor, where: str) -> JobReporter:
         from lochan.jobs.record import JobReporter
 
         return JobReporter(self, kind, about, actor, where)
@@ -552,19 +557,19 @@ class Lake:
         return LAKE_PARTS
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
-        """The users that there are, or were at that moment, for queries."""
+        """Returns the users that exist, or existed at that moment, for queries."""
         from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
 
     async def job_rows(self) -> list[dict[str, Any]]:
-        """The records of jobs, for queries."""
+        """Returns the records of jobs, for queries."""
         from lochan.jobs.record import job_rows
 
         return await job_rows(self.store, self.clock.wall())
 
     async def usage_rows(self) -> pa.Table:
-        """The usage log, for queries."""
+        """Returns the usage log, for queries."""
         from lochan.usage.read import read_rows
 
         return await read_rows(self.store)

@@ -1,6 +1,6 @@
 """Users, groups, access keys and policies: the rights of users of the server.
 
-Everybody who can open the lake by its store may do all of this: the server checks the access of others."""
+Everybody who can open the lake through its store may do all of this; the server checks the access of others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lochan.api.sign_ins import IdentityInfo, LoginSessionInfo
 
 
-# Users, access keys and policies, as verbs give them back.
+# Users, access keys and policies, as verbs return them.
 
 
 class UserInfo(Result, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class KeyInfo(Result, frozen=True, kw_only=True):
     user: str
     created: datetime
     created_by: str
-    limits: tuple[str, ...] = ()  # patterns of resources; none: it allows what its user may
+    limits: tuple[str, ...] = ()  # patterns of resources; without any, it allows what its user may do
     expires: datetime | None = None
 
     @classmethod
@@ -138,10 +138,10 @@ class PolicyInfo(Result, frozen=True, kw_only=True):
 
 class Decision(Result, frozen=True, kw_only=True):
     allowed: bool
-    policy: str | None  # that decided; None: no statement of the user's policies fits
+    policy: str | None  # that decided; None if no statement of the user's policies fits
     number: int | None  # of the statement in it, from 1 on
     statement: Mapping[str, Any] | None
-    fits: tuple[str, ...]  # its first action and its first resource that do
+    fits: tuple[str, ...]  # its first action and its first resource that fit
 
     @classmethod
     def of(cls, found: decide.RightsDecision) -> Decision:
@@ -158,7 +158,7 @@ class Decision(Result, frozen=True, kw_only=True):
 
 class ActionInfo(Result, frozen=True, kw_only=True):
     action: str
-    resource: str  # what it is asked about
+    resource: str  # the kind of resource that it is checked for
     what: str
 
 
@@ -174,8 +174,8 @@ class Access:
         return self._session.lake.open_access()
 
     async def users(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[UserInfo]:
-        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
-        `contains` somewhere, in any case."""
+        """Yields the users, ordered by name: those that begin with `prefix`, come after the name `after`, and contain
+        the text `contains`, in any case."""
         wanted = NameFilter(prefix, after, contains)
         state = await self._open.state()
         for each in state.users():
@@ -183,35 +183,34 @@ class Access:
                 yield UserInfo.of(state, each)
 
     async def user(self, name: str) -> UserInfo:
-        """Raises NotFound."""
+        """Returns a user. Raises NotFound."""
         state = await self._open.state()
         return UserInfo.of(state, state.user(name))
 
     async def create_user(self, name: str, *, key: str = "") -> UserInfo:
-        """Nothing is allowed to it until a policy is attached. Raises AlreadyExists, Invalid."""
+        """Creates a user. Nothing is allowed to it until a policy is attached. Raises AlreadyExists, Invalid."""
         from lochan.access.users import create_user
 
         user = await create_user(self._open, name, actor=self._session.actor, key=key)
         return UserInfo.of(self._open.folded(), user)
 
     async def delete_user(self, name: str, *, key: str = "") -> None:
-        """With all its keys: when it returns they work nowhere any more. Raises NotFound, Refused for the last
-        administrator."""
+        """Deletes a user with all its keys. When it returns, no server accepts them any more. Raises NotFound, Refused
+        for the last administrator."""
         from lochan.access.users import delete_user
 
         await delete_user(self._open, name, actor=self._session.actor, key=key)
 
     async def set_disabled(self, name: str, on: bool = True, *, key: str = "") -> UserInfo:
-        """While a user is disabled, its keys and tokens let nobody in. Raises NotFound, Refused for the last
-        administrator."""
+        """Disables or enables a user. While it is disabled, its keys and tokens are not accepted. Raises NotFound,
+        Refused for the last administrator."""
         from lochan.access.users import set_disabled
 
         user = await set_disabled(self._open, name, on, actor=self._session.actor, key=key)
         return UserInfo.of(self._open.folded(), user)
 
     async def groups(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[GroupInfo]:
-        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
-        `contains` somewhere, in any case."""
+        """Yields the groups, ordered by name and chosen as `users` chooses them."""
         wanted = NameFilter(prefix, after, contains)
         state = await self._open.state()
         for each in state.groups():
@@ -219,45 +218,46 @@ class Access:
                 yield GroupInfo.of(state, each)
 
     async def group(self, name: str) -> GroupInfo:
-        """Raises NotFound."""
+        """Returns a group. Raises NotFound."""
         state = await self._open.state()
         return GroupInfo.of(state, state.group(name))
 
     async def create_group(self, name: str, *, key: str = "") -> GroupInfo:
-        """Without members and policies. Raises AlreadyExists, Invalid."""
+        """Creates a group without members and policies. Raises AlreadyExists, Invalid."""
         from lochan.access.groups import create_group
 
         group = await create_group(self._open, name, actor=self._session.actor, key=key)
         return GroupInfo.of(self._open.folded(), group)
 
     async def delete_group(self, name: str, *, key: str = "") -> None:
-        """Its members stay, without its policies. Raises NotFound, Refused where nobody would be an administrator."""
+        """Deletes a group. Its members stay, without its policies. Raises NotFound, Refused if nobody would be an
+        administrator."""
         from lochan.access.groups import delete_group
 
         await delete_group(self._open, name, actor=self._session.actor, key=key)
 
     async def add_member(self, group: str, user: str, *, key: str = "") -> GroupInfo:
-        """The user has the group's policies from then on. Raises NotFound, AlreadyExists."""
+        """Adds a user to a group. The user has the group's policies from then on. Raises NotFound, AlreadyExists."""
         from lochan.access.groups import add_member
 
         found = await add_member(self._open, group, user, actor=self._session.actor, key=key)
         return GroupInfo.of(self._open.folded(), found)
 
     async def remove_member(self, group: str, user: str, *, key: str = "") -> GroupInfo:
-        """Raises NotFound, Refused where nobody would be an administrator."""
+        """Removes a user from a group. Raises NotFound, Refused if nobody would be an administrator."""
         from lochan.access.groups import remove_member
 
         found = await remove_member(self._open, group, user, actor=self._session.actor, key=key)
         return GroupInfo.of(self._open.folded(), found)
 
     async def keys(self, user: str) -> AsyncIterator[KeyInfo]:
-        """The oldest first, without their secrets. Raises NotFound."""
+        """Yields the access keys of a user, the oldest first, without their secrets. Raises NotFound."""
         state = await self._open.state()
         for each in state.keys_of(state.user(user).name):
             yield KeyInfo.of(each)
 
     async def key(self, id: str) -> KeyInfo:
-        """Raises NotFound."""
+        """Returns an access key, without its secret. Raises NotFound."""
         return KeyInfo.of((await self._open.state()).need_key(id))
 
     async def create_key(
@@ -270,9 +270,9 @@ class Access:
         lasts_s: float = 0,
         key: str = "",
     ) -> Credentials:
-        """An access key, with the secret, which nothing tells again. Both are drawn unless given. With `limits`, it
-        allows nothing but resources that fit one of these patterns; with `lasts_s`, it expires after so many seconds.
-        Raises NotFound, AlreadyExists, Invalid."""
+        """Creates an access key, and returns it with its secret, which is never shown again. Both are random unless
+        given. With `limits`, the key allows only resources that match one of these patterns; with `lasts_s`, it expires
+        after so many seconds. Raises NotFound, AlreadyExists, Invalid."""
         from lochan.access.users import create_key
 
         made = await create_key(
@@ -288,16 +288,16 @@ class Access:
         return Credentials(user=made.user, access_key_id=made.access_key_id, secret_access_key=made.secret_access_key)
 
     async def rotate_key(self, id: str, *, grace_s: float = 0, lasts_s: float = 0, key: str = "") -> Credentials:
-        """Another key with the same user and limits in place of this one, which expires after `grace_s` seconds: at
-        once if that is 0. Raises NotFound, Invalid."""
+        """Creates another key with the same user and limits in place of this one, which expires after `grace_s`
+        seconds: at once if that is 0. Raises NotFound, Invalid."""
         from lochan.access.users import rotate_key
 
         made = await rotate_key(self._open, id, grace_s=grace_s, lasts_s=lasts_s, actor=self._session.actor, key=key)
         return Credentials(user=made.user, access_key_id=made.access_key_id, secret_access_key=made.secret_access_key)
 
     async def create_token(self, id: str, *, limits: Sequence[str] = (), lasts_s: float = 3_600) -> SessionInfo:
-        """Short-lived credentials of an access key: they allow no more than it, and end with it. Nothing is stored.
-        Raises NotFound, Invalid."""
+        """Creates short-lived credentials from an access key: they allow no more than it, and end with it. Nothing is
+        stored. Raises NotFound, Invalid."""
         from lochan.access.tokens import create_token
 
         made = await create_token(self._open, id, lasts_s=lasts_s, limits=tuple(limits))
@@ -310,7 +310,7 @@ class Access:
         )
 
     async def revoke_key(self, id: str, *, key: str = "") -> None:
-        """When it returns, no server lets it in any more. Raises NotFound."""
+        """Revokes an access key. When it returns, no server accepts it any more. Raises NotFound."""
         from lochan.access.users import revoke_key
 
         await revoke_key(self._open, id, actor=self._session.actor, key=key)
@@ -325,26 +325,27 @@ class Access:
                 yield LoginSessionInfo.of(each)
 
     async def end_session(self, id: str, *, key: str = "") -> None:
-        """When it returns, no server lets the session in any more. Raises NotFound."""
+        """Ends a session. When it returns, no server accepts it any more. Raises NotFound."""
         from lochan.access.sessions import end_session
 
         await end_session(self._open, id, actor=self._session.actor, key=key)
 
     async def end_sessions(self, user: str, *, key: str = "") -> int:
-        """All that the user has, and how many those were. Raises NotFound."""
+        """Ends all sessions of a user, and returns how many there were. Raises NotFound."""
         from lochan.access.sessions import end_sessions
 
         return await end_sessions(self._open, user, actor=self._session.actor, key=key)
 
     async def identities(self) -> AsyncIterator[IdentityInfo]:
-        """Identities of other services, in the order of their users' names."""
+        """Yields the linked identities of other services, ordered by the names of their users."""
         from lochan.api.sign_ins import IdentityInfo
 
         for each in (await self._open.state()).identities():
             yield IdentityInfo.of(each)
 
     async def link_identity(self, user: str, source: str, subject: str, *, key: str = "") -> IdentityInfo:
-        """Whoever signs in with that identity is this user from then on. Raises NotFound, AlreadyExists, Invalid."""
+        """Links an identity to a user: whoever signs in with it is this user from then on. Raises NotFound,
+        AlreadyExists, Invalid."""
         from lochan.access.external import link_identity
         from lochan.api.sign_ins import IdentityInfo
 
@@ -353,25 +354,25 @@ class Access:
         )
 
     async def unlink_identity(self, user: str, source: str, subject: str, *, key: str = "") -> None:
-        """The user stays; the sessions that the identity has opened end. Raises NotFound."""
+        """Unlinks an identity. The user stays; the sessions that the identity has opened end. Raises NotFound."""
         from lochan.access.external import unlink_identity
 
         await unlink_identity(self._open, user, source, subject, actor=self._session.actor, key=key)
 
     async def policies(self) -> AsyncIterator[PolicyInfo]:
-        """First those that every lake has, then the lake's own."""
+        """Yields the policies: first those that every lake has, then the lake's own."""
         state = await self._open.state()
         for each in state.policies():
             yield PolicyInfo.of(state, each)
 
     async def policy(self, name: str) -> PolicyInfo:
-        """Raises NotFound."""
+        """Returns a policy. Raises NotFound."""
         state = await self._open.state()
         return PolicyInfo.of(state, state.policy(name))
 
     async def put_policy(self, name: str, text: bytes, *, source: str = "the policy", key: str = "") -> PolicyInfo:
-        """From JSON or YAML, which messages call `source`. One of that name is replaced, for everybody who has it.
-        Raises Invalid, Refused for one that every lake has."""
+        """Puts a policy from JSON or YAML, which messages call `source`. It replaces a policy of the same name, for
+        everybody who has it. Raises Invalid, Refused for a policy that every lake has."""
         from lochan.access.policies import parse_statements, put_policy
 
         await put_policy(self._open, name, parse_statements(text, source), actor=self._session.actor, key=key)
@@ -379,13 +380,13 @@ class Access:
         return PolicyInfo.of(state, state.policy(name))
 
     async def delete_policy(self, name: str, *, key: str = "") -> None:
-        """Raises NotFound, Refused while somebody has it."""
+        """Deletes a policy. Raises NotFound, Refused while somebody has it."""
         from lochan.access.policies import delete_policy
 
         await delete_policy(self._open, name, actor=self._session.actor, key=key)
 
     async def attach(self, policy: str, user: str, *, key: str = "") -> tuple[str, ...]:
-        """Gives all policies that the user has then. Raises NotFound."""
+        """Attaches a policy to a user, and returns all policies that the user then has. Raises NotFound."""
         from lochan.access.policies import attach
         from lochan.access.state import principal
 
@@ -393,8 +394,8 @@ class Access:
         return self._open.folded().attached_to(principal(user))
 
     async def detach(self, policy: str, user: str, *, key: str = "") -> tuple[str, ...]:
-        """When it returns, the policy counts at no server any more. Gives those that the user still has. Raises
-        NotFound."""
+        """Detaches a policy from a user. When it returns, no server applies it to the user any more. Returns the
+        policies that the user still has. Raises NotFound."""
         from lochan.access.policies import detach
         from lochan.access.state import principal
 
@@ -402,7 +403,8 @@ class Access:
         return self._open.folded().attached_to(principal(user))
 
     async def attach_to_group(self, policy: str, group: str, *, key: str = "") -> tuple[str, ...]:
-        """Gives all policies that the group has then. Raises NotFound, AlreadyExists."""
+        """Attaches a policy to a group, and returns all policies that the group then has. Raises NotFound,
+        AlreadyExists."""
         from lochan.access.policies import attach
         from lochan.access.state import GROUP
 
@@ -410,7 +412,8 @@ class Access:
         return self._open.folded().attached_to(f"{GROUP}{group}")
 
     async def detach_from_group(self, policy: str, group: str, *, key: str = "") -> tuple[str, ...]:
-        """Gives those that the group still has. Raises NotFound, Refused where nobody would be an administrator."""
+        """Detaches a policy from a group, and returns those that the group still has. Raises NotFound, Refused if
+        nobody would be an administrator."""
         from lochan.access.policies import detach
         from lochan.access.state import GROUP
 
@@ -420,8 +423,8 @@ class Access:
     async def can(
         self, user: str, action: str, resource: str, *, address: str = "", at: datetime | None = None
     ) -> Decision:
-        """Whether the user may do that, and which statement decides it: from this address, and at this time, which is
-        now unless given. Raises NotFound, Invalid."""
+        """Decides whether the user may do that, and which statement decides it: from this address, and at this time,
+        which is now unless given. Raises NotFound, Invalid."""
         from lochan.access import resources
         from lochan.access.rights import explain
 
@@ -430,7 +433,7 @@ class Access:
         return Decision.of(explain(await self._open.state(), user, action, resource, address=address, now=now))
 
     def actions(self) -> list[ActionInfo]:
-        """All that a policy can allow or deny."""
+        """Lists all actions that a policy can allow or deny."""
         return actions()
 
 

@@ -22,7 +22,7 @@ _CURSOR = re.compile(r"([0-9]{1,17})-([0-9]{1,9})")
 
 class AuditEntry(Result, frozen=True, kw_only=True):
     time: datetime
-    user: str  # empty: a caller who was not let in
+    user: str  # empty for a caller who was not let in
     client: str  # s3, rest, mcp, cli, python, spark …
     source: str  # an address, or the machine of a command
     action: str  # an operation of S3, a verb, or a kind of event
@@ -33,12 +33,12 @@ class AuditEntry(Result, frozen=True, kw_only=True):
     outcome: str  # allowed, denied, failed
     bytes: int
     status: int  # as HTTP has it
-    access_key: str  # the id of the key that a request came by; empty: by none
+    access_key: str  # the id of the key that a request came by; empty if there was none
 
 
 class AuditPage(Result, frozen=True, kw_only=True):
     entries: tuple[AuditEntry, ...]  # the newest first
-    next: str  # `after` of the next page; empty: there is none
+    next: str  # `after` of the next page; empty on the last page
 
 
 async def audit_page(
@@ -63,10 +63,10 @@ async def audit_page(
     usage = await read_usage(session.lake.store, since, now)
     table = await audit_table(session.lake, usage.rows, since, EVERYTHING)
     wanted = {"user": user, "repository": repository, "outcome": outcome}
-    return _page(_matching(table, wanted), limit, cursor)
+    return _page(_filter_rows(table, wanted), limit, cursor)
 
 
-def _matching(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
+def _filter_rows(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
     import pyarrow.compute as pc
 
     for name, value in wanted.items():
@@ -76,7 +76,8 @@ def _matching(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
 
 
 def _page(table: pa.Table, limit: int, cursor: re.Match[str] | None) -> AuditPage:
-    """A page ends at a time and the number of entries of that time that were shown: new ones come before it."""
+    """Returns a page. Its cursor is a time and the number of entries of that time that were shown, because new entries
+    come before it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

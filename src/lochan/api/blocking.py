@@ -1,4 +1,4 @@
-"""The verbs for code without an event loop: each waits for its answer. `lochan.connect()` gives a lake of these.
+"""The verbs for code without an event loop: each waits for its answer. `lochan.connect()` returns a lake of these.
 
     lake = lochan.connect("path/to/lake")
     main = lake.repository("shop").branch("main")
@@ -284,12 +284,12 @@ class Branch(_AnyWritable[branch.Branch]):
 
     @contextmanager
     def transaction(self, message: str, options: CommitOptions = DEFAULT_COMMIT) -> Iterator[Workspace]:
-        """A workspace that is committed when the block ends, and dropped when it raises: one commit, or nothing.
+        """Opens a workspace that is committed when the block ends, and dropped when it raises: one commit, or nothing.
 
             with branch.transaction("first data") as tx:
                 tx.put("README.md", "# Shop")
 
-        Raises ConcurrentCommit where the branch has changed the same paths meanwhile; what was put is dropped then."""
+        Raises ConcurrentCommit if the branch has changed the same paths meanwhile; what was put is dropped then."""
         entered = self._noun.transaction(message, options)
         inner = self._runtime.wait(entered.__aenter__())
         try:
@@ -546,16 +546,17 @@ class BlockingFrameWrite(Blocking[frames.FrameWrite]):
 
     @property
     def before(self) -> Any:
-        """The result, if nothing is left to do."""
+        """The result of the same request if it was carried out before, and None if there is work to do."""
         return self._noun.before
 
     @property
     def job(self) -> Any:
-        """May be pickled, and landed by another process."""
+        """The job of the write, which can be pickled and landed by another process."""
         return self._noun.job
 
     def run(self, frame: Any, *, spread: bool = True, parts: int | None = None, cache: bool = False) -> Any:
-        """All of it: the rows of a frame are written by tasks, and land. Raises what a task raised, and as `land`."""
+        """Runs the whole write: tasks write the rows of a frame, and the rows land. Raises the errors of tasks and of
+        `land`."""
         if self._noun.before is not None:
             return self._noun.before
         with self._noun.reported(frame.sparkSession) as report:
@@ -680,7 +681,7 @@ class Lake(Blocking[lake.Lake]):
         return self._noun.new_key()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the lake. It may be called twice."""
         if self._runtime.is_running:
             self._runtime.wait(self._noun.close())
             self._runtime.stop()

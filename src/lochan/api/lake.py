@@ -69,7 +69,7 @@ class Lake:
         return Pool(self._session, name)
 
     def checkout(self, folder: str | PathLike[str]) -> Checkout:
-        """What `Ref.checkout` has made in this folder, or in one above it."""
+        """Returns the handle of a checkout: what `Ref.checkout` has made in this folder, or in one above it."""
         from lochan.api.checkout import Checkout
 
         return Checkout(self, folder)
@@ -77,15 +77,15 @@ class Lake:
     async def repositories(
         self, prefix: str = "", after: str = "", contains: str = ""
     ) -> AsyncIterator[RepositoryInfo]:
-        """Repositories of files and pools of rows, in the order of their names: those that begin with `prefix`, come
-        after the name `after`, and have the text `contains` somewhere, in any case."""
+        """Yields the repositories of files and the pools of rows, ordered by name: those that begin with `prefix`, come
+        after the name `after`, and contain the text `contains`, in any case."""
         wanted = NameFilter(prefix, after, contains)
         for each in await self._session.lake.repositories():
             if wanted.fits(each.name):
                 yield RepositoryInfo.of(each)
 
     async def pools(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[RepositoryInfo]:
-        """Pools in the order of their names, chosen as `repositories` does."""
+        """Yields the pools, ordered by name and chosen as `repositories` chooses them."""
         async for each in self.repositories(prefix, after, contains):
             if each.kind == "pool":
                 yield each
@@ -123,10 +123,11 @@ class Lake:
         bare: bool = False,
         key: str = "",
     ) -> Repository:
-        """`dotted`: its name may have dots, as that of a bucket may. `storage`: a URL or a folder outside the lake,
-        where its data, trees and journal lie; `credentials` is the name of a profile that opens it, by default the
-        lake's own do. `bare`: it has no branch and no commit until `Repository.restore_history` brings some. Raises
-        AlreadyExists, Invalid, Refused for a storage that cannot be used or is another's."""
+        """Creates a repository of files. With `dotted`, its name may have dots, as the name of a bucket may. `storage`
+        is a URL or a folder outside the lake, where its data, trees and journal lie; `credentials` is the name of a
+        profile that opens it, and by default the lake's own are used. With `bare`, it has no branch and no commit until
+        `Repository.restore_history` brings some. Raises AlreadyExists, Invalid, Refused for a storage that cannot be
+        used or is another's."""
         await self._session.lake.create_repository(
             name,
             default_branch=default_branch,
@@ -154,10 +155,11 @@ class Lake:
         credentials: str = "",
         request_key: str = "",
     ) -> Pool:
-        """`key` is what rows are sorted by, such as `ts:time` or `["region", "id:desc"]`; without one, the whole row.
-        `times` are fields whose texts are times, `primary_key` those by which merges and `diff_rows` know a changed row
-        again, `nulls` (first, last) is where rows without the key stand, `size_bytes` how large data objects are to be.
-        `storage` and `credentials` as for `create_repository`. Raises AlreadyExists, Invalid, Refused."""
+        """Creates a pool. `key` is what rows are sorted by, such as `ts:time` or `["region", "id:desc"]`; without one,
+        they are sorted by the whole row. `times` are fields whose texts are times, and `primary_key` are those by which
+        merges and `diff_rows` recognize a changed row. `nulls` (first, last) is where rows without the key stand, and
+        `size_bytes` is how large data objects are to be. `storage` and `credentials` mean the same as for
+        `create_repository`. Raises AlreadyExists, Invalid, Refused."""
         from lochan.pools.settings import parse
 
         keys = [key] if isinstance(key, str) else list(key)
@@ -174,7 +176,7 @@ class Lake:
         return self.pool(name)
 
     async def deleted_repositories(self) -> AsyncIterator[DeletedInfo]:
-        """Repositories and pools that were deleted and whose files are there still, the last one first."""
+        """Yields deleted repositories and pools whose files still exist, the last deleted one first."""
         from lochan.api.deleted import deleted_info
         from lochan.versioning.collection.deleted import ages
 
@@ -182,9 +184,9 @@ class Lake:
             yield deleted_info(age)
 
     async def restore_repository(self, name: str, to: str = "", *, key: str = "") -> Repository:
-        """Brings the repository or pool of that name back that was deleted last, or the one with that id: its branches,
-        tags and history, and what was staged. With `to`, under another name. Raises NotFound, AlreadyExists if the name
-        is taken, Gone if it has expired."""
+        """Brings back the repository or pool of that name that was deleted last, or the one with that id: its branches,
+        tags and history, and what was staged. With `to`, it gets another name. Raises NotFound, AlreadyExists if the
+        name is taken, Gone if it has expired."""
         return self.repository(
             await self._session.lake.restore_repository(name, to, actor=self._session.actor, key=key)
         )
@@ -205,10 +207,10 @@ class Lake:
         key: str = "",
         progress: Listener | None = None,
     ) -> Result:
-        """In the pipe language or SQL, at the snapshot of this moment. `.to_pandas()`, `.to_arrow()`, `.rows()`,
-        `.ndjson()` give its rows. `pool` is read if the query names none. `key` is the idempotency key of a query
-        that ends in `load`. `progress` gets how far Spark is. Raises QueryError, whose text shows the place, Gone,
-        Refused."""
+        """Runs a query in the pipe language or SQL, at the snapshot of this moment. `.to_pandas()`, `.to_arrow()`,
+        `.rows()` and `.ndjson()` of the result give its rows. `pool` is read if the query names none. `key` is the
+        idempotency key of a query that ends in `load`. `progress` is called with the progress of Spark. Raises
+        QueryError, whose text shows the place, Gone, Refused."""
         from lochan.api.queries import run_options, run_query
 
         return await run_query(self._session.lake, text, run_options(self._session, text, options, pool, key, progress))
@@ -216,21 +218,22 @@ class Lake:
     async def load_sources(
         self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignore_report
     ) -> list[LoadSource]:
-        """What is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files; found before the
-        first is read, for `Pool.load_files`. Of a folder, links that lead out of it are left out unless `follow_links`;
-        `report` gets what is left out. Raises NotFound, Invalid."""
+        """Finds what is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files. All are found
+        before the first is read; `Pool.load_files` takes them. Links in a folder that lead out of it are left out
+        unless `follow_links` is set; `report` is called with what is left out. Raises NotFound, Invalid."""
         return await find_sources(self._session.lake, sources, follow_links=follow_links, report=report)
 
     async def preview_load(self, body: Body, *, name: str = "", format: str = "", rows: int = 20) -> LoadPreview:
-        """What a load would make of the beginning of a text, or of a whole file of up to 8 MiB: its format, its first
-        `rows`, their fields, and a key that suits them. `name` is that of the file, whose ending may tell the format.
-        Values of CSV are texts here; a load gives them kinds. Raises Invalid."""
+        """Shows what a load would make of the beginning of a text, or of a whole file of up to 8 MiB: its format, its
+        first `rows`, their fields, and a key that suits them. `name` is the name of the file, whose ending may decide
+        the format. Values of CSV are texts here; a load gives them types. Raises Invalid."""
         from lochan.api.load_preview import preview_load
 
         return await preview_load(body, name, format, rows)
 
     async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
-        """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
+        """Returns what the query would read, why it would not read more, and the SQL that the engine gets. Raises
+        QueryError."""
         from lochan.api.queries import run_options
         from lochan.engines.explain import explain
 
@@ -244,14 +247,14 @@ class Lake:
         return await saved_queries(self._session)
 
     async def save_query(self, name: str, text: str, *, key: str = "") -> None:
-        """Keeps a query of the caller under a name, in place of the one that has it. Raises Invalid, Refused for one
-        too many."""
+        """Saves a query of the caller under a name, and replaces the one that has it. Raises Invalid, Refused if the
+        caller has too many."""
         from lochan.api.saved_queries import save_query
 
         await save_query(self._session, name, text, key)
 
     async def delete_query(self, name: str, *, key: str = "") -> None:
-        """One that the caller keeps. Raises NotFound."""
+        """Deletes a saved query of the caller. Raises NotFound."""
         from lochan.api.saved_queries import delete_query
 
         await delete_query(self._session, name, key)
@@ -267,12 +270,12 @@ class Lake:
         three_dot: bool = False,
         progress: Listener | None = None,
     ) -> RowDiff:
-        """Rows that differ between two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository
-        (`demo@main/data/a.csv`): counts, a sample, and all of them by `.to_arrow()` or `.to_pandas()`. Close it.
-
-        `on` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
-        `three_dot`: only what the right has changed since the two parted. `progress` gets how far Spark is.
-        Raises Invalid for rows that they do not tell apart."""
+        """Compares the rows of two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository
+        (`demo@main/data/a.csv`). The result has the counts, a sample, and all rows that differ by `.to_arrow()` or
+        `.to_pandas()`; close it after use. `on` are the fields that identify a row, by default the pool's primary
+        key; with none, whole rows are compared. With `three_dot`, only what the right has changed since the two
+        parted counts. `progress` is called with the progress of Spark. Raises Invalid if the fields do not identify
+        each row."""
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions
 
@@ -296,14 +299,14 @@ class Lake:
         after: int | str | None = None,
         follow: bool = False,
     ) -> AsyncIterator[EventLine]:
-        """Who did what, when, from where: in one repository, or in all; the newest come last. Either the `last` so
-        many, or those `after` the cursor of an event, or after a record of one repository. With `follow`, also those to
-        come. Raises NotFound, Invalid."""
+        """Yields who did what, when and from where, in one repository or in all; the newest come last. Yields either
+        the `last` so many, or those `after` the cursor of an event or after a record of one repository. With `follow`,
+        future ones are yielded too. Raises NotFound, Invalid."""
         async for line in read_events(self._session.lake, repository, last=last, after=after, follow=follow):
             yield line
 
     async def subscriptions(self) -> AsyncIterator[SubscriptionInfo]:
-        """Who is sent events, and how that goes; the oldest first."""
+        """Yields the subscriptions to events and how their deliveries go, the oldest first."""
         from lochan.api.subscriptions import subscriptions_of
 
         async for each in subscriptions_of(self._session):
@@ -318,41 +321,42 @@ class Lake:
         note: str = "",
         key: str = "",
     ) -> SubscriptionSecret:
-        """Events from now on are sent to `url` by a server of the lake, signed with the secret that this returns and
-        nothing tells again: those of one repository, of the lake's own journal (`_lake`), or of all. Raises Invalid,
-        NotFound, Refused for one too many, and for an access key with limits."""
+        """Creates a subscription: from now on, a server of the lake sends events to `url`, signed with the secret that
+        this returns and that is never shown again. They are the events of one repository, of the lake's own journal
+        (`_lake`), or of all. Raises Invalid, NotFound, Refused if there are too many, and for an access key with
+        limits."""
         from lochan.api.subscriptions import create
 
         return await create(self._session, url, repository, choice, note, key)
 
     async def delete_subscription(self, id: str, *, key: str = "") -> None:
-        """With its dead letters. Raises NotFound."""
+        """Deletes a subscription and its dead letters. Raises NotFound."""
         from lochan.api.subscriptions import delete
 
         await delete(self._session, id, key)
 
     async def dead_letters(self, id: str) -> AsyncIterator[DeadLetter]:
-        """What the receiver did not take after many attempts; the oldest first. Raises NotFound."""
+        """Yields the events that the receiver did not accept after many attempts, the oldest first. Raises NotFound."""
         from lochan.api.subscriptions import dead_letters_of
 
         async for each in dead_letters_of(self._session, id):
             yield each
 
     async def redeliver(self, id: str, letters: Sequence[str] = (), *, key: str = "") -> int:
-        """These dead letters, or all of them, are sent once more; how many they are. Raises NotFound."""
+        """Sends these dead letters, or all of them, once more, and returns how many they are. Raises NotFound."""
         from lochan.api.subscriptions import redeliver
 
         return await redeliver(self._session, id, letters, key)
 
     async def jobs(self, limit: int = 20) -> list[JobInfo]:
-        """What ran on Spark for this lake, and what runs now; the newest first."""
+        """Returns the jobs that ran or now run on Spark for this lake, the newest first."""
         from lochan.jobs.record import jobs
 
         lake = self._session.lake
         return [JobInfo.of(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
 
     async def job(self, id: str) -> JobInfo:
-        """The job with this id, or with an id that begins like this. Raises NotFound, Ambiguous."""
+        """Returns the job with this id, or with an id that begins with it. Raises NotFound, Ambiguous."""
         from lochan.jobs.record import job
 
         return JobInfo.of(await job(self._session.lake.store, id, self._session.lake.clock.wall()))
@@ -365,15 +369,15 @@ class Lake:
         *,
         key: str = "",
     ) -> AsyncIterator[Step]:
-        """One round over these pools, or all of the lake: journals are trimmed, and branches compacted where the policy
-        (`lochan.api.upkeep.read_policy`) allows no more overlaps or small objects. What fails does not stop the rest:
-        its step has the error."""
+        """Runs one round of upkeep over these pools, or over the whole lake, and yields its steps. Journals are
+        trimmed, and branches are compacted where the policy (`lochan.api.upkeep.read_policy`) allows no more overlaps
+        or small objects. A failure does not stop the rest: its step holds the error."""
         actor = self._session.acting(key, "upkeep", list(pools))
         async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
             yield step
 
     async def upkeep_status(self, options: UpkeepOptions = STANDARD_OPTIONS) -> list[TaskStatus]:
-        """Every task of upkeep: when it was last begun, how that ended, and when it is due."""
+        """Returns every task of upkeep: when it last began, how that ended, and when it is due."""
         from lochan.api.schedule import status
 
         return await status(self._session, options)
@@ -381,8 +385,8 @@ class Lake:
     async def run_upkeep(
         self, tasks: Sequence[str] = (), options: UpkeepOptions = STANDARD_OPTIONS
     ) -> AsyncIterator[TaskStep]:
-        """Does these tasks now; without any, those that are on and due. Each thing that was done is a step; what fails
-        does not stop the rest: its step has the error. Raises NotFound for a task that there is not."""
+        """Does these tasks now; without any, those that are on and due. Each thing that was done is a step. A failure
+        does not stop the rest: its step holds the error. Raises NotFound for an unknown task."""
         from lochan.api.schedule import find_tasks, run_due, run_now
 
         if not tasks:
@@ -393,21 +397,21 @@ class Lake:
                 yield step
 
     async def default_rules(self) -> RetentionInfo:
-        """The retention rules of repositories that have none of their own."""
+        """Returns the retention rules of repositories that have none of their own."""
         from lochan.api.default_rules import shown_default_rules
 
         return await shown_default_rules(self._session)
 
     async def set_default_rules(self, rules: RetentionInfo, *, key: str = "") -> RetentionInfo:
-        """Replaces them. A repository without rules of its own follows them as far as they fit it. Raises Invalid for
-        rules that contradict each other or are never used."""
+        """Replaces the default rules. A repository without rules of its own follows them as far as they fit it. Raises
+        Invalid for rules that contradict each other or are never used."""
         from lochan.api.default_rules import set_default_rules
 
         actor = self._session.acting(key, "set default retention", rules.as_json())
         return await set_default_rules(self._session, rules, actor=actor)
 
     async def usage(self, days: float = 30) -> UsageStatus:
-        """What the usage log covers: how much was noted in the last days, and up to when reads may have gone
+        """Returns what the usage log covers: how much was noted in the last days, and up to when reads may have gone
         unnoticed."""
         from lochan.api.usage import usage_status
 
@@ -415,7 +419,8 @@ class Lake:
 
     async def compact_usage(self, keep_days: float | None = None) -> UsageCompactResult:
         """Makes one file of each past day of the usage log, and deletes days that are older than `keep_days`, by
-        default none. Days that a last-read rule of a repository needs stay. Done again, it goes on."""
+        default none. Days that a last-read rule of a repository needs are kept. A repeated call continues where the
+        last one stopped."""
         from lochan.api.usage import compact_usage
 
         return await compact_usage(self._session, keep_days)
@@ -430,16 +435,17 @@ class Lake:
         limit: int = 100,
         after: str = "",
     ) -> AuditPage:
-        """Who did what in the last days, when, from where, and whether it was `allowed`, `denied` or `failed`: a page,
-        the newest first, or the one behind `after`. `from :audit` is the same as a source of queries. Raises
+        """Returns a page of who did what in the last days, when, from where, and whether it was `allowed`, `denied`
+        or `failed`: the newest first, or the page behind `after`. Queries read the same as `from :audit`. Raises
         Invalid."""
         from lochan.api.audit import audit_page
 
         return await audit_page(self._session, days, user, repository, outcome, limit, after)
 
     async def doctor(self, *, spark: bool = False) -> list[DoctorCheck]:
-        """Whether this machine and this store can carry the lake: versions, disks, the store, the lake. The store and
-        the lake are opened anew, as another process would. `spark`: also start Spark and run a small job."""
+        """Checks whether this machine and this store can carry the lake: versions, disks, the store, the lake. The
+        store and the lake are opened anew, as another process would open them. With `spark`, it also starts Spark and
+        runs a small job."""
         from lochan.api.doctor import examine
 
         return await examine(self._session.doctor(), spark=spark)
@@ -452,10 +458,10 @@ class Lake:
         repair: bool = False,
         progress: Progress | None = None,
     ) -> FsckResult:
-        """Checks every file of these repositories, or of the whole lake. `data`: also reads all data and compares it
-        with its hashes. `repair`: makes again what is derived, and moves aside what it replaces. `progress` gets the
-        number of files that were listed or read since it was called last. Raises NotFound for a repository that is not
-        there."""
+        """Checks every file of these repositories, or of the whole lake. With `data`, it also reads all data and
+        compares it with its hashes. With `repair`, it makes derived files again, and moves aside what it replaces.
+        `progress` is called with the number of files that were listed or read since its last call. Raises NotFound for
+        a repository that does not exist."""
         from lochan.api.recovery import fsck
 
         lake = self._session.lake
@@ -473,9 +479,9 @@ class Lake:
         master: str = "",
     ) -> RebuildResult:
         """Makes the derived files of these repositories, or of the whole lake, again from the primary ones, and writes
-        those that are missing or damaged. `check`: writes nothing. `missing`: does not compare the rest. `to`: writes
-        all of them there instead. `engine`: `spark` checks journals on Spark, at that master or where it is configured.
-        Raises Corrupt where a journal breaks off."""
+        those that are missing or damaged. `check` writes nothing, `missing` does not compare the rest, and `to` writes
+        all of them to that place instead. With the `engine` `spark`, journals are checked on Spark, at that master or
+        where it is configured. Raises Corrupt where a journal breaks off."""
         from lochan.api.recovery import rebuild
 
         return await rebuild(
@@ -485,22 +491,23 @@ class Lake:
     async def scrub(
         self, repositories: Sequence[str] = (), *, rate: int = 50_000_000, seconds: float = 0
     ) -> tuple[ScrubResult, ...]:
-        """Reads the data of these repositories, or of all, and compares it with its hashes: `rate` bytes in a second,
-        for so many seconds; 0: to the end. The next call goes on where this one ended. It is a job; what it finds is in
-        the events."""
+        """Reads the data of these repositories, or of all, and compares it with its hashes. It reads `rate` bytes in a
+        second, for so many seconds, or to the end if that is 0. The next call continues where this one ended. It is a
+        job; its findings are in the events."""
         from lochan.api.recovery import scrub_as_job
 
         return await scrub_as_job(self._session, repositories, rate=rate, seconds=seconds)
 
     async def backup(self, destination: str, *, verify: bool = False) -> BackupResult:
         """Copies the lake to a folder or a URL while others go on writing. A second backup to the same place copies
-        what is new. `verify`: reads the whole backup again. Raises Refused for a place that holds something else."""
+        only what is new. With `verify`, the whole backup is read again. Raises Refused for a place that holds something
+        else."""
         from lochan.api.recovery import backup
 
         return await backup(self._session, destination, verify=verify)
 
     async def lakefs_repositories(self, source: LakefsSource) -> list[str]:
-        """The names of those that a lakeFS has. Raises Refused, Transient, Invalid."""
+        """Returns the names of the repositories of a lakeFS. Raises Refused, Transient, Invalid."""
         from lochan.api.migration import lakefs_repositories
 
         return await lakefs_repositories(source)
@@ -515,17 +522,17 @@ class Lake:
         link_also: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> MigrationResult:
-        """Brings a repository of a lakeFS with its branches, tags and commits. Called again, it goes on, and brings
-        what was committed there since. `bodies`: link leaves the bytes in the bucket of the lakeFS, copy brings them
-        through its API, auto links them if the bucket can be read from here. Only files in the storage of that
-        repository are linked, and files below `link_also`. Raises AlreadyExists, Conflict for a branch that was changed
-        here, Refused, Transient, Corrupt."""
+        """Brings a repository of a lakeFS with its branches, tags and commits. A repeated call continues, and brings
+        what was committed there since. `bodies` is `link`, which leaves the bytes in the bucket of the lakeFS, `copy`,
+        which brings them through its API, or `auto`, which links them if the bucket can be read from here. Only files
+        in the storage of that repository are linked, and files below `link_also`. Raises AlreadyExists, Conflict for a
+        branch that was changed here, Refused, Transient, Corrupt."""
         from lochan.api.migration import migrate_from_lakefs
 
         return await migrate_from_lakefs(self._session, source, repository, to, bodies, link_also, progress)
 
     def new_key(self) -> str:
-        """An idempotency key, which begins with the time it was made."""
+        """Returns an idempotency key, which begins with the time it was made."""
         return self._session.lake.ids.idempotency_key(self._session.lake.clock.wall())
 
     async def close(self) -> None:
@@ -579,7 +586,7 @@ async def read_events(
 
     if isinstance(after, int) and repository is None:
         raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
-    opened: dict[str, Journal] = {}  # once for as long as they are followed
+    opened: dict[str, Journal] = {}  # kept open while they are followed
     open = partial(_journals, lake, repository, opened)
     async for line in read(open, lake.clock, last=last, after=after, follow=follow):
         yield line

@@ -36,8 +36,8 @@ class RepositoryOverview(Result, frozen=True, kw_only=True):
 class BranchComparison(Result, frozen=True, kw_only=True):
     name: str
     head: str
-    ahead: int  # commits that the base does not have
-    behind: int  # commits of the base that it does not have
+    ahead: int  # the number of commits that the base does not have
+    behind: int  # the number of commits of the base that it does not have
     objects: int
     bytes: int
     rows: int | None  # of a pool
@@ -62,7 +62,7 @@ async def overview(repository: OpenRepository, now: int, days: int) -> Repositor
         rows=held.rows,
         branches=len(refs.shown_branches()),
         tags=len(refs.tags()),
-        commits=_by_day(refs, [each.head for each in branches], now, days),
+        commits=_count_by_day(refs, [each.head for each in branches], now, days),
     )
 
 
@@ -79,13 +79,13 @@ async def compare_branches(
         yield BranchComparison(name=each.name, head=each.head, ahead=ahead, behind=behind, **held._asdict())
 
 
-class _Held(NamedTuple):
+class _Contents(NamedTuple):
     objects: int
     bytes: int
     rows: int | None
 
 
-async def _count_contents(repository: OpenRepository, commit: Commit) -> _Held:
+async def _count_contents(repository: OpenRepository, commit: Commit) -> _Contents:
     """Counts the contents of a commit. Trees have the sizes of files; rows are counted in the entries of data
     objects."""
     from lochan.pools.objects import entries, summarize_objects
@@ -94,14 +94,14 @@ async def _count_contents(repository: OpenRepository, commit: Commit) -> _Held:
 
     tree = await repository.tree(commit)
     if repository.repository.kind != POOL:
-        return _Held(tree.count, tree.bytes, None)
+        return _Contents(tree.count, tree.bytes, None)
     found = summarize_objects(await entries(tree), settings_of(repository.repository))
-    return _Held(found["objects"], found["bytes"], found["rows"])
+    return _Contents(found["objects"], found["bytes"], found["rows"])
 
 
-def _by_day(refs: RefsState, heads: list[str], now: int, days: int) -> tuple[int, ...]:
-    """A commit may be older than its parents, if a clock was wrong. So the walk ends only at commits whose parents are
-    all too old as well."""
+def _count_by_day(refs: RefsState, heads: list[str], now: int, days: int) -> tuple[int, ...]:
+    """Counts commits by day. A commit may be older than its parents, if a clock was wrong, so the walk ends only at
+    commits whose parents are all too old as well."""
     today = now // _DAY_US
     counts = [0] * days
     seen, waiting = set(heads), list(set(heads))

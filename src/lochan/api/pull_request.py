@@ -40,7 +40,8 @@ class PullRequest:
         return self.id
 
     async def show(self) -> PullRequestInfo:
-        """With its reviews and checks, and every reason why it cannot be merged yet. Raises NotFound."""
+        """Returns the request with its reviews and checks, and every reason why it cannot be merged yet. Raises
+        NotFound."""
         from lochan.versioning.pulls import read_texts
         from lochan.versioning.state.merge_gate import unmet
         from lochan.versioning.state.pulls import OPEN
@@ -48,7 +49,7 @@ class PullRequest:
         async with self._session.opened(self.repository_name) as repository:
             refs, _ = await repository.refs()
             found = refs.pulls.get(self.id)
-            inactive = await self._inactive(found)
+            inactive = await self._inactive_reviewers(found)
             head = _head(refs, found)
             reasons: tuple[str, ...] = ()
             if found.status == OPEN:
@@ -59,7 +60,7 @@ class PullRequest:
             return info_of(found, texts, head, checks, reasons, inactive)
 
     async def comments(self) -> AsyncIterator[PullComment]:
-        """As they were written, one after the other."""
+        """Yields its comments in the order in which they were written."""
         from lochan.versioning.pulls import read_texts
 
         async with self._session.opened(self.repository_name) as repository:
@@ -76,8 +77,8 @@ class PullRequest:
             return list(_checks(refs, refs.pulls.get(self.id)))
 
     async def diff(self, prefix: str = "", after: str = "") -> AsyncIterator[Change]:
-        """What it changes, in path order, behind the path `after`; what is staged does not count. Raises NotFound if
-        its source is gone."""
+        """Yields what it changes, in path order, behind the path `after`. What is staged does not count. Raises
+        NotFound if its source is gone."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:
@@ -90,8 +91,8 @@ class PullRequest:
                     yield Change.of(each)
 
     async def conflicts(self) -> AsyncIterator[Conflict]:
-        """Paths that both branches have changed in different ways: ours is the target's version, theirs the
-        source's."""
+        """Yields the paths that both branches have changed in different ways. `ours` is the target's version, `theirs`
+        the source's."""
         from lochan.versioning.heads.moves import PathConflicts, rehearse_merge
 
         async with self._session.opened(self.repository_name) as repository:
@@ -115,7 +116,7 @@ class PullRequest:
         reviewers: Sequence[str] | None = None,
         key: str = "",
     ) -> None:
-        """What is given is replaced. `reviewers`: who are asked to review it. Raises Invalid."""
+        """Replaces what is given. `reviewers` are the users who are requested to review it. Raises Invalid."""
         from lochan.versioning.pulls import update_pull
 
         if title is None and description is None and reviewers is None:
@@ -125,7 +126,7 @@ class PullRequest:
             await update_pull(repository, self.id, title, description, reviewers, actor=actor)
 
     async def close(self, *, key: str = "") -> None:
-        """Without merging it. Raises Refused for one that is not open."""
+        """Closes the request without merging it. Raises Refused for one that is not open."""
         from lochan.versioning.pulls import close_pull
 
         actor = self._session.acting(key, "close pull", *self._names)
@@ -133,7 +134,7 @@ class PullRequest:
             await close_pull(repository, self.id, actor=actor)
 
     async def reopen(self, *, key: str = "") -> None:
-        """Raises Refused for one that is not closed, NotFound if a branch of it is gone."""
+        """Reopens a closed request. Raises Refused for one that is not closed, NotFound if a branch of it is gone."""
         from lochan.versioning.pulls import reopen_pull
 
         actor = self._session.acting(key, "reopen pull", *self._names)
@@ -141,9 +142,10 @@ class PullRequest:
             await reopen_pull(repository, self.id, actor=actor)
 
     async def review(self, verdict: str, text: str = "", *, commit: str = "", key: str = "") -> None:
-        """`approve`, `changes` (no merge until they say otherwise), or `withdraw` what you said. `commit`: the head of
-        the source that you looked at; if it is another by now, Conflict is raised. Only through a server, which knows
-        who you are. Raises Refused for your own request."""
+        """Reviews the request with a verdict: `approve`, `changes` (no merge until the reviewer says otherwise), or
+        `withdraw` to take back an earlier review. `commit` is the head of the source that was reviewed; Conflict is
+        raised if it is another by now. It works only through a server, which knows the user. Raises Refused for the
+        user's own request."""
         from lochan.versioning.pulls import review_pull
 
         actor = self._session.acting(key, "review pull", *self._names, verdict, text, commit)
@@ -152,7 +154,7 @@ class PullRequest:
             await review_pull(repository, self.id, verdict, text, commit, served=served, actor=actor)
 
     async def dismiss_review(self, user: str, text: str = "", *, key: str = "") -> None:
-        """The review of that user does not count any more; `text` says why. Raises NotFound."""
+        """Dismisses the review of that user, which does not count any more; `text` says why. Raises NotFound."""
         from lochan.versioning.pulls import dismiss_review
 
         actor = self._session.acting(key, "dismiss review", *self._names, user, text)
@@ -162,8 +164,8 @@ class PullRequest:
     async def comment(
         self, text: str, *, path: str = "", conflict: bool = False, thread: str = "", key: str = ""
     ) -> str:
-        """On the whole, on a path, on the `conflict` at a path, or as an answer in the thread that a comment began.
-        Gives its id. Raises Invalid."""
+        """Comments on the whole request, on a path, on the `conflict` at a path, or in the thread that a comment began.
+        Returns the comment's id. Raises Invalid."""
         from lochan.versioning.pulls import comment_pull
 
         actor = self._session.acting(key, "comment pull", *self._names, text, path, conflict, thread)
@@ -171,7 +173,7 @@ class PullRequest:
             return await comment_pull(repository, self.id, text, path, conflict, thread, actor=actor)
 
     async def edit_comment(self, comment: str, text: str, *, key: str = "") -> None:
-        """Your own. Raises Refused, NotFound."""
+        """Edits a comment of the user. Raises Refused for a comment of another user, NotFound."""
         from lochan.versioning.pulls import edit_comment
 
         actor = self._session.acting(key, "edit comment", *self._names, comment, text)
@@ -179,7 +181,7 @@ class PullRequest:
             await edit_comment(repository, self.id, comment, text, actor=actor)
 
     async def resolve_thread(self, thread: str, on: bool = True, *, key: str = "") -> None:
-        """The thread that this comment began is settled; or not any more. Raises NotFound."""
+        """Resolves the thread that this comment began, or reopens it if `on` is false. Raises NotFound."""
         from lochan.versioning.pulls import resolve_thread
 
         actor = self._session.acting(key, "resolve thread", *self._names, thread, on)
@@ -189,9 +191,9 @@ class PullRequest:
     async def check(
         self, check: str, status: str, text: str = "", *, link: str = "", commit: str = "", key: str = ""
     ) -> str:
-        """Reports the outcome of a check of that name: `pending`, `success` or `failure`, in a few words, with a link
-        to more. Of the head of the source, or of another `commit`; it counts for requests into the same target. Gives
-        the commit. Raises Invalid."""
+        """Reports the result of a check of that name: `pending`, `success` or `failure`, in a few words, with a link to
+        more. It is about the head of the source, or another `commit`, and counts for requests into the same target.
+        Returns the commit. Raises Invalid."""
         from lochan.versioning.pulls import report_check
 
         actor = self._session.acting(key, "report check", *self._names, check, status, text, link, commit)
@@ -202,8 +204,9 @@ class PullRequest:
             return await report_check(repository, at, found.target, check, status, text, link, actor=actor)
 
     async def resolve(self, choices: Sequence[Resolution], options: CommitOptions = DEFAULT_COMMIT) -> Commit:
-        """Settles all its conflicts, by a merge of the target into the source. Bytes that are given are a second commit
-        on top of that. Raises PathsInTheWay for conflicts that are not decided, Invalid for a path that is none."""
+        """Resolves all its conflicts by a merge of the target into the source. Bytes that are given are a second
+        commit on top of that. Raises PathsInTheWay for conflicts that are not decided, Invalid for a path without a
+        conflict."""
         from lochan.versioning.idempotency import check_first
         from lochan.versioning.pull_merge import resolve_conflicts
 
@@ -236,36 +239,37 @@ class PullRequest:
             deciding = Workspace(self._session.with_actor(actor), self.repository_name, workspace.name)
             return await deciding.commit(says, msgspec.structs.replace(options, message=says, key=""))
         finally:
-            with suppress(LochanError):  # it was committed, or what went wrong first is what counts
+            with suppress(LochanError):  # it was committed, or the first error is the one that counts
                 await workspace.drop()
 
     async def merge(
         self, options: CommitOptions = DEFAULT_COMMIT, *, way: str = "merge", leave_staged: bool = False
     ) -> Commit:
-        """Into its target. `way`: `merge`, `squash` (one commit with one parent), or `fast` (the target goes on to the
-        source's own commits). `leave_staged`: whatever is staged on the source stays there. Gives the target's new
-        head. Raises RulesUnmet with every reason, PathsInTheWay with the conflicts, Dirty, NothingToDo."""
+        """Merges it into its target. `way` is `merge`, `squash` (one commit with one parent), or `fast` (the target
+        moves to the source's own commits). With `leave_staged`, whatever is staged on the source stays there. Returns
+        the target's new head. Raises RulesUnmet with every reason, PathsInTheWay with the conflicts, Dirty,
+        NothingToDo."""
         from lochan.versioning.pull_merge import merge_pull
 
         message = message_of(options)
         actor = self._session.acting(options.key, "merge pull", *self._names, way, message, leave_staged)
         async with self._session.opened(self.repository_name) as repository:
-            pull = await self._merged(repository)
+            pull = await self._merge_request(repository)
             id = await merge_pull(repository, way, message, pull, leave_staged=leave_staged, actor=actor)
             refs, _ = await repository.refs()
             return Commit.of(id, refs.recorded(id))
 
-    async def _merged(self, repository: OpenRepository) -> PullMerge:
+    async def _merge_request(self, repository: OpenRepository) -> PullMerge:
         from lochan.versioning.heads.moves import PullMerge
 
         async def inactive() -> tuple[str, ...]:
             refs, _ = await repository.refs()
-            return await self._inactive(refs.pulls.get(self.id))
+            return await self._inactive_reviewers(refs.pulls.get(self.id))
 
         return PullMerge(self.id, inactive)
 
-    async def _inactive(self, found: PullState) -> tuple[str, ...]:
-        """Returns its reviewers who are disabled or deleted. The users are in the lake's own journal."""
+    async def _inactive_reviewers(self, found: PullState) -> tuple[str, ...]:
+        """Returns the reviewers who are disabled or deleted. The users are in the lake's own journal."""
         if not found.reviews:
             return ()
         state = await self._session.lake.open_access().state()
@@ -278,10 +282,10 @@ class PullRequest:
 
         refs, _ = await repository.refs()
         head = _head(refs, found)
-        known = refs.commits_with(name) if name else []
-        if not head or len(known) != 1 or not is_ancestor(refs.recorded, known[0], head):
+        matches = refs.commits_with(name) if name else []
+        if not head or len(matches) != 1 or not is_ancestor(refs.recorded, matches[0], head):
             raise Invalid(f"{name!r} is no commit of pull request {self.id}", hint="give the id of one of its source")
-        return known[0]
+        return matches[0]
 
     @property
     def _names(self) -> tuple[str, str]:

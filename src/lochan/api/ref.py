@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _PAGE = 1_000
 _COLUMNS = ["path", "size", "mtime", "checksum", "etag", "content_type"]
-_BLAME_PAGE = 100_000  # each is a walk through history
+_BLAME_PAGE = 100_000  # each page is a walk through history
 
 
 class NamedRef(Protocol):
@@ -123,13 +123,13 @@ class Ref:
         self._session = session
         self.repository_name = repository
         self.name = name
-        self.made_at = made_at  # the commit where the verb that gave this handle has put it; empty: no verb did
+        self.made_at = made_at  # the commit to which the verb that returned this handle moved it, or empty
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.repository_name}{'@' if self.name else ''}{self.name}>"
 
     def _opened(self) -> OpenedRef:
-        """The repository, and the ref's name there."""
+        """Opens the repository, with the ref's full name in it."""
         return OpenedRef(self._session.opened(self.repository_name), self.name)
 
     async def _view(self, repository: OpenRepository, name: str) -> View:
@@ -137,11 +137,11 @@ class Ref:
         return await repository.view(await repository.resolve(name, workspaces=True))
 
     def _traced(self, repository: OpenRepository, name: str, path: str) -> AbstractAsyncContextManager[str]:
-        """Notes a read in the trace, see `Session.traced`."""
+        """Notes a read in the trace. See `Session.traced`."""
         return self._session.traced(repository, name, path)
 
     async def _entry(self, repository: OpenRepository, name: str, path: str) -> Entry:
-        """The object at that path. Raises NotFound."""
+        """Returns the object at that path. Raises NotFound."""
         from lochan.versioning.names import check_key
 
         check_key(path)
@@ -151,16 +151,16 @@ class Ref:
         return entry
 
     async def snapshot(self, *, stale: bool = False) -> RefSnapshot:
-        """What it names at this moment, as a ref that goes on naming that. A branch that this process has seen before
-        may be a `stale` one, without a look at the journal: enough for a writer, since the write decides. Raises
-        NotFound, Invalid."""
+        """Returns what it names at this moment, as a ref that goes on naming that. With `stale`, a branch that this
+        process has seen before is given without a look at the journal, which is enough for a writer, since the write
+        decides. Raises NotFound, Invalid."""
         from lochan.api.snapshot import RefSnapshot
 
         async with self._opened() as (repository, name):
             return await RefSnapshot.taken(self._session, repository, name, stale=stale)
 
     async def resolve(self) -> Commit:
-        """The commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""
+        """Returns the commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""
         async with self._opened() as (repository, name):
             found = await repository.resolve(name, workspaces=True)
             return Commit.of(found.commit_id, found.commit)
@@ -177,9 +177,9 @@ class Ref:
         first_parent: bool = False,
         after: str = "",
     ) -> AsyncIterator[Commit]:
-        """Commits behind it, the youngest first, as they are asked for; with paths or prefixes, those that changed one
-        of them. `after`: only those that come behind the commit of this id, where a log before has ended. Raises
-        NotFound, Invalid."""
+        """Yields the commits behind it, the youngest first, each read when it is needed. With paths or prefixes, yields
+        only those that changed one of them. With `after`, yields only those that come behind the commit of this id,
+        where an earlier log has ended. Raises NotFound, Invalid."""
         from lochan.versioning.revisions.log import history
 
         request = _log_request(path, prefix, author, grep, since, until, first_parent)._replace(after=after)
@@ -198,8 +198,8 @@ class Ref:
         until: datetime | None = None,
         first_parent: bool = False,
     ) -> AsyncIterator[LogEntry]:
-        """Every commit behind it, one line of history after the other, for a drawing; each tells whether `log` would
-        give it. Raises NotFound."""
+        """Yields every commit behind it, one line of history after the other, for a drawing. Each entry says whether
+        `log` would yield it. Raises NotFound."""
         from lochan.versioning.revisions.log import walk
 
         request = _log_request(path, prefix, author, grep, since, until, first_parent)
@@ -210,8 +210,9 @@ class Ref:
     async def diff(
         self, right: NamedRef | str, *, prefix: str = "", after: str = "", three_dot: bool = False
     ) -> AsyncIterator[Change]:
-        """What is different at `right`, in path order; committed on both sides. `after`: only behind this path, to go
-        on where a part ended. `three_dot`: only what the right has changed since the two parted. Raises NotFound."""
+        """Yields what is different at `right`, in path order. Only committed changes count, on both sides. With
+        `after`, yields only what comes behind this path, to continue where a part ended. With `three_dot`, only what
+        the right has changed since the two parted is yielded. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):
@@ -224,8 +225,8 @@ class Ref:
     async def diff_tables(
         self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False
     ) -> AsyncIterator[Table]:
-        """`diff` as Arrow tables of path, kind, left and right: the sizes, null on a side that does not have the path.
-        Quicker where much is different. Raises NotFound."""
+        """Yields `diff` as Arrow tables of path, kind, left and right: the sizes, null on a side that does not have the
+        path. It is quicker where much is different. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff_tables
 
         async with self._opened() as (repository, name):
@@ -235,7 +236,7 @@ class Ref:
                     yield table
 
     async def diff_count(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> ChangeCount:
-        """How much is different there. Raises NotFound."""
+        """Counts what is different there. Raises NotFound."""
         from lochan.versioning.revisions.diff import count
 
         async with self._opened() as (repository, name):
@@ -251,7 +252,8 @@ class Ref:
         delimiter: str = "/",
         depth: int = 1,
     ) -> dict[str, ChangeCount]:
-        """The same for each folder below the prefix, so many deep, by its path. Raises NotFound."""
+        """Counts what is different in each folder below the prefix, `depth` folders deep, by its path. Raises
+        NotFound."""
         from lochan.versioning.revisions.diff import RollUp, roll_up
 
         by = RollUp(delimiter, depth)
@@ -274,7 +276,7 @@ class Ref:
                 yield {"kind": each.kind, **describe_object(entry, settings)}
 
     async def blame(self, path: str) -> Commit:
-        """The commit that made the object what it is. Raises NotFound."""
+        """Returns the commit that gave the object its present content. Raises NotFound."""
         from lochan.versioning.revisions.log import blame
 
         async with self._opened() as (repository, name):
@@ -282,7 +284,7 @@ class Ref:
             return Commit.of(found.commit_id, found.commit)
 
     async def blame_folder(self, prefix: str = "") -> AsyncIterator[BlameResult]:
-        """The same for every object whose path begins with the prefix, all at one commit. Raises NotFound."""
+        """Yields the same for every object whose path begins with the prefix, all at one commit. Raises NotFound."""
         from lochan.versioning.revisions.log import blame_under
 
         async with self._opened() as (repository, name):
@@ -297,8 +299,8 @@ class Ref:
     async def list(
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int | None = None
     ) -> AsyncIterator[ObjectInfo]:
-        """Objects in path order, from a page to the next. With a delimiter, those that have none behind the prefix;
-        `list_pages` tells the folders too. Raises NotFound if there is no such ref."""
+        """Yields objects in path order, page by page. With a delimiter, yields those that have none behind the prefix;
+        `list_pages` gives the folders too. Raises NotFound if there is no such ref."""
         left = limit
         while True:
             size = _PAGE if left is None else min(left, _PAGE)
@@ -314,14 +316,14 @@ class Ref:
     async def list_page(
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectPage:
-        """Objects and common prefixes, together at most `limit`. Raises NotFound if there is no such ref."""
+        """Returns objects and common prefixes, together at most `limit`. Raises NotFound if there is no such ref."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             return _object_page(await view.list(prefix, after, delimiter, limit))
 
     async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
-        """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
-        NotFound if there is no such ref."""
+        """Yields all objects and common prefixes, page by page, as they were at one moment. There is at least one page,
+        which may be empty. Raises NotFound if there is no such ref."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             after: str | None = ""
@@ -333,20 +335,20 @@ class Ref:
     async def list_table(
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int = _PAGE
     ) -> ObjectTable:
-        """`list_page` with the objects as an Arrow table, which is quicker where a page is large."""
+        """Returns `list_page` with the objects as an Arrow table, which is quicker where a page is large."""
         async with self._opened() as (repository, name):
             view = await self._view(repository, name)
             page = await view.list_columns(prefix, after, delimiter, limit)
             return ObjectTable(page.entries.select(_COLUMNS), page.prefixes, page.next)
 
     async def stat(self, path: str) -> ObjectInfo:
-        """Raises NotFound."""
+        """Returns the details of an object. Raises NotFound."""
         async with self._opened() as (repository, name):
             return ObjectInfo.of(await self._entry(repository, name, path))
 
     async def stat_many(self, paths: Sequence[str]) -> tuple[ObjectInfo | None, ...]:
-        """Returns the details of the object at each path, all at the same moment; None where there is no object. Raises
-        NotFound if the ref does not exist, Invalid."""
+        """Returns the details of the object at each path, all at the same moment, and None where there is no object.
+        Raises NotFound if the ref does not exist, Invalid."""
         from lochan.versioning.names import check_key
 
         for path in paths:
@@ -357,14 +359,15 @@ class Ref:
         return tuple(None if entry is None else ObjectInfo.of(entry) for entry in found)
 
     async def details(self, path: str) -> ObjectDetails:
-        """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
+        """Returns all details of an object, with the files that hold its bytes. Raises NotFound."""
         async with self._opened() as (repository, name):
             return ObjectDetails.of(await repository.places.place(await self._entry(repository, name, path)))
 
     async def presign(self, path: str, *, expires_s: float = 900) -> PresignedUrl | None:
-        """A URL that gives the object's bytes to anybody who has it: the store's own, or else, on a lake behind a
-        server, one of the server that ends with the access key of whoever asks. None: the lake is opened without a
-        server, and the store cannot sign, or the object shares a file with others. Raises NotFound, Invalid."""
+        """Returns a URL that gives the object's bytes to anybody who has it: the store's own, or else, on a lake
+        behind a server, one of the server, which ends with the access key of the caller. Returns None if the lake is
+        opened without a server, and the store cannot sign or the object shares a file with others. Raises NotFound,
+        Invalid."""
         from lochan.versioning.presigned import EXPIRES_S_MAX, url_to_read
 
         if not 0 < expires_s <= EXPIRES_S_MAX:
@@ -376,7 +379,8 @@ class Ref:
         return PresignedUrl(url=url, expires=expires) if url else None
 
     async def open(self, path: str) -> OpenObject:
-        """The object of this moment: whatever comes to the path later, that one is read. Raises NotFound."""
+        """Opens the object that stands at the path now. A later write to the path does not change what is read. Raises
+        NotFound."""
         async with self._opened() as (repository, name):
             async with self._traced(repository, name, path) as at:
                 found = OpenObject(repository.reader, await self._entry(repository, at, path))
@@ -384,7 +388,7 @@ class Ref:
             return found
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
+        """Yields its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
         found = await self.open(path)
         async with aclosing(found.stream(start, stop)) as pieces:
             async for piece in pieces:
@@ -398,9 +402,9 @@ class Ref:
         force: bool = False,
         progress: DownloadProgress | None = None,
     ) -> FolderResult:
-        """The object, to a file; to its own name in `to`, if that is a folder or ends with a slash. A file that is
-        there is replaced only with `force`, and there is never half of one. Raises NotFound, AlreadyExists, Refused for
-        what cannot be a file."""
+        """Downloads the object to a file, or to its own name in `to` if that is a folder or ends with a slash. An
+        existing file is replaced only with `force`, and is never left half written. Raises NotFound, AlreadyExists,
+        Refused for what cannot be a file."""
         into_folder = str(to).endswith("/")
         async with self._opened() as (repository, name):
             await self._session.note_read(READ, self.repository_name, name, path)
@@ -418,8 +422,9 @@ class Ref:
         progress: DownloadProgress | None = None,
         report: Report = ignore_report,
     ) -> DownloadResult:
-        """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
-        `a` beside `a/b`, a name that is too long) is skipped; `report` gets it. Raises NotFound, AlreadyExists."""
+        """Downloads all objects in a folder into the folder `to`, as they were at one moment. What cannot be a file
+        here (`..`, `a` beside `a/b`, a name that is too long) is skipped, and `report` is called with it. Raises
+        NotFound, AlreadyExists."""
         async with self._opened() as (repository, name):
             await self._session.note_read(READ_FOLDER, self.repository_name, name, prefix)
             async with self._traced(repository, name, prefix) as at:
@@ -436,10 +441,10 @@ class Ref:
         progress: DownloadProgress | None = None,
         report: Report = ignore_report,
     ) -> PullResult:
-        """The committed objects under a prefix as the files of a new folder, which remembers where they are from:
-        `Lake.checkout` pulls into it and commits from it. With a `cache`, a folder on the same disk, they are read-only
-        hard links to files there. Called again after it was interrupted, it goes on. Raises NotFound, AlreadyExists,
-        Refused for paths that cannot be files."""
+        """Writes the committed objects under a prefix as the files of a new folder, which remembers where they are
+        from: `Lake.checkout` pulls into it and commits from it. With a `cache`, a folder on the same disk, they are
+        read-only hard links to files there. After an interruption, a repeated call continues. Raises NotFound,
+        AlreadyExists, Refused for paths that cannot be files."""
         from lochan.api.checkout import check_out
         from lochan.api.lake import Lake
 
@@ -456,9 +461,10 @@ class Ref:
         engine: EngineOptions = DEFAULT_ENGINE,
         progress: ExportProgress | None = None,
     ) -> ExportResult:
-        """The committed objects under a prefix, as plain files below a folder or a bucket's prefix; with `since`, only
-        those that were added or changed since that ref. `delete` removes files that were removed since. Done again, it
-        goes on where it was. Raises Refused for a place in a lake, and for paths that cannot be files there."""
+        """Exports the committed objects under a prefix as plain files below a folder or a bucket's prefix; with
+        `since`, only those that were added or changed since that ref. `delete` removes files that were removed since. A
+        repeated call continues where the last one stopped. Raises Refused for a place in a lake, and for paths that
+        cannot be files there."""
         from lochan.api.export import ExportRequest, export
 
         async with self._opened() as (repository, name):
@@ -466,14 +472,14 @@ class Ref:
             commit = (await repository.resolve(name, workspaces=True)).commit_id
             earlier = "" if since is None else (await repository.resolve(full_name(since, repository))).commit_id
             request = ExportRequest(self.repository_name, commit, earlier, prefix, url, delete)
-            return await export(self._session, repository, request, engine, progress or _silent)
+            return await export(self._session, repository, request, engine, progress or _no_progress)
 
     async def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes:
-        """All of them at once. Raises as `stream` does."""
+        """Returns all of its bytes at once. Raises as `stream` does."""
         return b"".join([piece async for piece in self.stream(path, start, stop)])
 
 
-def _silent(_: int) -> None:
+def _no_progress(_: int) -> None:
     pass
 
 
@@ -494,8 +500,8 @@ def _log_request(
     from lochan.versioning.revisions.log import LogRequest
 
     return LogRequest(
-        paths=_several(path),
-        prefixes=_several(prefix),
+        paths=_names_of(path),
+        prefixes=_names_of(prefix),
         since=None if since is None else microseconds(since),
         until=None if until is None else microseconds(until),
         first_parent=first_parent,
@@ -504,7 +510,7 @@ def _log_request(
     )
 
 
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+def _names_of(given: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,) if given else ()
     return tuple(given)

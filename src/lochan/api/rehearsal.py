@@ -15,13 +15,13 @@ def rehearse() -> None:
             rehearsal()
 
 
-def _rehearse_configuration() -> None:
+def _configuration() -> None:
     from lochan.config.load import load
 
     load(env={}, cwd=Path("/"), home=Path("/"))
 
 
-def _rehearse_query_text() -> None:
+def _query_text() -> None:
     from sqlglot import exp
 
     from lochan.query.dialects import render
@@ -29,22 +29,22 @@ def _rehearse_query_text() -> None:
     render(exp.select("1"), "duckdb")
 
 
-def _rehearse_engine() -> None:
+def _engine() -> None:
     from lochan.engines.duckdb.instances import close_spare, open_spare
 
-    before = _count_threads()
+    before = _threads()
     open_spare()
-    if _count_threads() != before:  # another release of DuckDB: each query then opens its own instance
+    if _threads() != before:  # another release of DuckDB: it is opened by each query then
         close_spare()
 
 
-def _count_threads() -> int:
+def _threads() -> int:
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - pathlib has no count
 
 
 _REHEARSALS = {
-    "lochan.config.load": _rehearse_configuration,
-    "lochan.query.dialects.duckdb": _rehearse_query_text,
-    "lochan.engines.duckdb.session": _rehearse_engine,
+    "lochan.config.load": _configuration,
+    "lochan.query.dialects.duckdb": _query_text,
+    "lochan.engines.duckdb.session": _engine,
 }
 _done: set[str] = set()

@@ -48,16 +48,16 @@ class Repository:
         return f"<{type(self).__name__} {self.name}>"
 
     async def show(self) -> RepositoryInfo:
-        """Raises NotFound."""
+        """Returns the repository's details. Raises NotFound."""
         return RepositoryInfo.of(await self._session.repository(self.name))
 
     def ref(self, name: str = "") -> Ref:
-        """A branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`, for reading. Without a name, the
-        default branch."""
+        """Returns a ref for reading: a branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`.
+        Without a name, it is the default branch."""
         return Ref(self._session, self.name, name)
 
     def branch(self, name: str = "") -> Branch:
-        """Without a name, the default branch."""
+        """Returns a branch; without a name, the default branch."""
         return Branch(self._session, self.name, name)
 
     @property
@@ -73,8 +73,9 @@ class Repository:
         transition_days: int | None = None,
         storage_class: str = "",
     ) -> BucketRules:
-        """Rules of the lake's bucket for the bytes of objects under a folder, and what they would break. Sets nothing.
-        Raises Refused for a lake whose files are not tagged with their paths, or that is in no bucket; Invalid."""
+        """Renders rules of the lake's bucket for the bytes of objects under a folder, and lists what they would break.
+        Sets nothing. Raises Refused for a lake whose files are not tagged with their paths, or that is in no bucket;
+        Invalid."""
         from lochan.api.bucket_rules import lifecycle
         from lochan.versioning.bucket_rules import LifecycleAction
 
@@ -83,8 +84,9 @@ class Repository:
             return await lifecycle(repository, lake.url, lake.body_settings, prefix, action)
 
     async def render_policy(self, prefixes: Sequence[str], *, allow: str = "read", principal: str = "") -> BucketRules:
-        """A policy of the store for the bytes of objects under some folders, and what it leaves open. Sets nothing.
-        Raises Refused for a lake whose addresses do not hold the paths, or that is in no bucket; Invalid."""
+        """Renders a policy of the store for the bytes of objects under some folders, and lists what it leaves open.
+        Sets nothing. Raises Refused for a lake whose addresses do not hold the paths, or that is in no bucket;
+        Invalid."""
         from lochan.api.bucket_rules import policy
 
         lake = self._session.lake
@@ -97,14 +99,14 @@ class Repository:
         return Storage(self._session, self.name)
 
     def workspace(self, name: str) -> Workspace:
-        """By the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
+        """Returns the workspace with the name that `Branch.workspace` and `workspaces` give it: `branch+id`."""
         return Workspace(self._session, self.name, name)
 
     async def branches(
         self, prefix: str = "", after: str = "", contains: str = "", *, show_hidden: bool = False
     ) -> AsyncIterator[BranchInfo]:
-        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
-        `contains` somewhere, in any case; those that were created as hidden only with `show_hidden`."""
+        """Yields branches, ordered by name: those that begin with `prefix`, come after the name `after`, and contain
+        the text `contains`, in any case. Those that were created as hidden are yielded only with `show_hidden`."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             wanted = NameFilter(prefix, after, contains)
@@ -112,8 +114,8 @@ class Repository:
                 yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
     async def overview(self, days: int = 30) -> RepositoryOverview:
-        """What its default branch holds, and how many commits of all branches were made on each of the last days.
-        Raises NotFound, Invalid."""
+        """Returns what its default branch holds, and how many commits of all branches were made on each of the last
+        days. Raises NotFound, Invalid."""
         from lochan.api.overview import overview
 
         async with self._session.opened(self.name) as repository:
@@ -122,8 +124,8 @@ class Repository:
     async def compare_branches(
         self, base: NamedRef | str = "", prefix: str = "", after: str = "", contains: str = ""
     ) -> AsyncIterator[BranchComparison]:
-        """How far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch unless
-        it is named. In the order of their names, as `branches` gives them. Raises NotFound."""
+        """Yields how far each branch is ahead of `base` and behind it, and what it holds; `base` is the default branch
+        unless it is named. They are ordered by name, as `branches` yields them. Raises NotFound."""
         from lochan.api.overview import compare_branches
 
         async with self._session.opened(self.name) as repository:
@@ -134,8 +136,8 @@ class Repository:
     async def create_branch(
         self, name: str, source: NamedRef | str = "", *, hidden: bool = False, key: str = ""
     ) -> Branch:
-        """At the commit that `source` names now, or that of the default branch; nothing is copied. `hidden`: lists of
-        branches leave it out. Raises AlreadyExists, NotFound, Invalid."""
+        """Creates a branch at the commit that `source` names now, or at the head of the default branch. Nothing is
+        copied. With `hidden`, lists of branches leave it out. Raises AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_branch
 
         async with self._session.opened(self.name) as repository:
@@ -145,7 +147,8 @@ class Repository:
         return Branch(self._session, self.name, name, head)
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
-        """With what is staged on it. `restore_branch` brings it back. Raises NotFound, Refused for the default one."""
+        """Deletes a branch with what is staged on it; `restore_branch` brings it back. Raises NotFound, Refused for the
+        default branch."""
         from lochan.versioning.branches import delete_branch
 
         actor = self._session.acting(key, "delete branch", self.name, name)
@@ -153,7 +156,7 @@ class Repository:
             await delete_branch(repository, name, repository.repository.default_branch, actor=actor)
 
     async def restore_branch(self, name: str, *, key: str = "") -> Branch:
-        """The last one of this name that was deleted. Raises NotFound, AlreadyExists."""
+        """Restores the last deleted branch of this name. Raises NotFound, AlreadyExists."""
         from lochan.versioning.branches import restore_branch
 
         actor = self._session.acting(key, "restore branch", self.name, name)
@@ -162,7 +165,7 @@ class Repository:
         return Branch(self._session, self.name, name, head)
 
     async def is_bare(self) -> bool:
-        """Whether it has no branch and no tag. Raises NotFound."""
+        """Returns whether it has no branch and no tag. Raises NotFound."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             return refs.is_bare
@@ -170,9 +173,9 @@ class Repository:
     async def restore_history(
         self, source: str, branches: Mapping[str, str], tags: Mapping[str, str] | None = None, *, key: str = ""
     ) -> None:
-        """Into a bare repository: these branches and tags, by name, of commits of the repository `source`, with all
-        commits behind them. Bytes are copied; a commit that is equal has the same id. Raises Refused for one that is
-        not bare, NotFound, Gone for commits that have expired."""
+        """Brings branches and tags into a bare repository, by name, from commits of the repository `source`, with all
+        commits behind them. Bytes are copied; a commit that is equal has the same id. Raises Refused for a repository
+        that is not bare, NotFound, Gone for commits that have expired."""
         from lochan.versioning.history_copy import copy_history
 
         named = dict(branches), dict(tags or {})
@@ -183,8 +186,8 @@ class Repository:
             await copy_history(other, repository, *named, actor=actor)
 
     async def tags(self, prefix: str = "", after: str = "", contains: str = "") -> AsyncIterator[TagInfo]:
-        """In the order of their names: those that begin with `prefix`, come after the name `after`, and have the text
-        `contains` somewhere, in any case."""
+        """Yields tags, ordered by name: those that begin with `prefix`, come after the name `after`, and contain the
+        text `contains`, in any case."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for name, id in refs.tags(NameFilter(prefix, after, contains)):
@@ -192,7 +195,7 @@ class Repository:
                 yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
     async def show_tag(self, name: str) -> TagInfo:
-        """Raises NotFound."""
+        """Returns a tag. Raises NotFound."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             id = refs.tag(name)
@@ -211,7 +214,7 @@ class Repository:
         return Ref(self._session, self.name, name, id)
 
     async def delete_tag(self, name: str, *, key: str = "") -> None:
-        """Raises NotFound."""
+        """Deletes a tag. Raises NotFound."""
         from lochan.versioning.branches import delete_tag
 
         actor = self._session.acting(key, "delete tag", self.name, name)
@@ -219,12 +222,14 @@ class Repository:
             await delete_tag(repository, name, actor=actor)
 
     async def merge_base(self, left: NamedRef | str, right: NamedRef | str) -> Commit | None:
-        """Their best common ancestor; the first of several; None where their histories have nothing in common."""
+        """Returns their best common ancestor, the first if there are several. Returns None if their histories have
+        nothing in common."""
         found = await self.merge_bases(left, right)
         return found[0] if found else None
 
     async def merge_bases(self, left: NamedRef | str, right: NamedRef | str) -> list[Commit]:
-        """All of them, where the two have merged each other; perhaps none."""
+        """Returns all of the best common ancestors. There are several where the two have merged each other, and there
+        may be none."""
         from lochan.versioning.revisions.graph import merge_bases
 
         async with self._session.opened(self.name) as repository:
@@ -234,13 +239,13 @@ class Repository:
             return [Commit.of(id, refs.recorded(id)) for id in merge_bases(refs.recorded, one, other)]
 
     async def bisect(self, good: Sequence[str], bad: str, skipped: Sequence[str] = ()) -> BisectStep:
-        """Which commit to test next for the one that broke something, by what is known so far: some good ones, a bad
-        one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
+        """Returns which commit to test next for the one that broke something, by what is known so far: some good ones,
+        a bad one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
         async with self._session.opened(self.name) as repository:
             return await _bisect_step(repository, good, bad, skipped)
 
     async def protections(self) -> list[ProtectionRule]:
-        """The rules that protect branches."""
+        """Returns the rules that protect branches."""
         from lochan.versioning.branches import protections
 
         async with self._session.opened(self.name) as repository:
@@ -260,17 +265,18 @@ class Repository:
         keep_stale: bool = False,
         key: str = "",
     ) -> list[ProtectionRule]:
-        """Branches whose names fit the pattern, in which * and ? stand for any letters. `stage`: no writes; `commit`:
-        no commits, imports, loads and workspaces' commits; `revert`: no reverts and cherry-picks; `merge`: no merges;
-        `rewrite`: no reset to another commit, no rebase, no new name, no deletion. With `mergers`, only these users may
-        merge. With `linear`, no commit with two parents is added. With `pull`, the branches change by pull requests
-        alone, which so many `approvals` and the success of these `checks` may be needed for. An approval does not count
-        once the source has other commits, unless `keep_stale`. Gives all rules. Raises Invalid."""
+        """Protects branches whose names fit the pattern, in which * and ? stand for any letters. `blocked` is any of
+        `stage`: no writes; `commit`: no commits, imports, loads and workspaces' commits; `revert`: no reverts and
+        cherry-picks; `merge`: no merges; `rewrite`: no reset to another commit, no rebase, no new name, no deletion.
+        With `mergers`, only these users may merge. With `linear`, no commit with two parents is added. With `pull`, the
+        branches change only by pull requests, which may need so many `approvals` and the success of these `checks`. An
+        approval does not count once the source has other commits, unless `keep_stale` is set. Returns all rules. Raises
+        Invalid."""
         from lochan.versioning.branches import PullNeeds, protect
 
         needs = PullNeeds(pull or approvals != 0 or bool(checks) or keep_stale, approvals, tuple(checks), keep_stale)
-        asked = pattern, blocked, mergers, linear, *([needs] if needs.pull else [])
-        actor = self._session.acting(key, "protect", self.name, *asked)
+        request = pattern, blocked, mergers, linear, *([needs] if needs.pull else [])
+        actor = self._session.acting(key, "protect", self.name, *request)
         async with self._session.opened(self.name) as repository:
             rules = await protect(repository, pattern, tuple(blocked), tuple(mergers), linear, needs, actor=actor)
         return [ProtectionRule.of(each) for each in rules]
@@ -278,8 +284,8 @@ class Repository:
     async def set_protections(
         self, rules: Sequence[ProtectionRule], *, expected: Sequence[ProtectionRule] | None = None, key: str = ""
     ) -> list[ProtectionRule]:
-        """Replaces all rules at once; with `expected`, only if these are the rules until then. Gives them. Raises
-        PreconditionFailed, Invalid."""
+        """Replaces all rules at once, and returns them. With `expected`, replaces them only if these are the rules
+        until then. Raises PreconditionFailed, Invalid."""
         from lochan.versioning.branches import set_protections
 
         stored = _stored_rules(rules)
@@ -290,7 +296,7 @@ class Repository:
         return [ProtectionRule.of(each) for each in found]
 
     async def unprotect(self, pattern: str, *, key: str = "") -> list[ProtectionRule]:
-        """Removes the rule of exactly that pattern, and gives those that are left. Raises NotFound."""
+        """Removes the rule of exactly that pattern, and returns those that are left. Raises NotFound."""
         from lochan.versioning.branches import unprotect
 
         actor = self._session.acting(key, "unprotect", self.name, pattern)
@@ -299,13 +305,13 @@ class Repository:
         return [ProtectionRule.of(each) for each in rules]
 
     async def is_read_only(self) -> bool:
-        """Whether every change is refused. Raises NotFound."""
+        """Returns whether every change is refused. Raises NotFound."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             return refs.guard.read_only
 
     async def set_read_only(self, on: bool = True, *, key: str = "") -> None:
-        """From now on every change of its branches, tags and objects is refused, or allowed again."""
+        """Refuses every change of its branches, tags and objects from now on, or allows them again."""
         from lochan.versioning.branches import set_read_only
 
         actor = self._session.acting(key, "read-only", self.name, on)
@@ -315,13 +321,13 @@ class Repository:
     async def set_metadata(
         self, values: Mapping[str, str], removed: Sequence[str] = (), *, key: str = ""
     ) -> dict[str, str]:
-        """Sets these of its metadata, removes others, and gives all. What is removed need not be there. Raises
-        NotFound, Invalid."""
+        """Sets these of its metadata, removes others, and returns all. What is removed need not exist. Raises NotFound,
+        Invalid."""
         lake, actor = self._session.lake, self._session.actor
         return await lake.describe_repository(self.name, values, removed, actor=actor, key=key)
 
     def pull(self, id: str) -> PullRequest:
-        """A pull request, by the id that `create_pull` and `pulls` give it."""
+        """Returns a pull request, by the id that `create_pull` and `pulls` give it."""
         return PullRequest(self._session, self.name, id)
 
     async def pulls(
@@ -334,18 +340,19 @@ class Repository:
         after: str = "",
         texts: bool = False,
     ) -> AsyncIterator[PullRequestSummary]:
-        """Pull requests, the newest first. `status`: open, closed, merged, ended (both of these) or all. `author`,
-        `source` and `target` choose by who opened them, and by their branches. `after`: only those that were opened
-        before the one of this id. `texts`: with their descriptions, which are read from the journal. Raises Invalid."""
+        """Yields pull requests, the newest first. `status` is open, closed, merged, ended (both of these) or all.
+        `author`, `source` and `target` filter by who opened them, and by their branches. With `after`, only those are
+        yielded that were opened before the one with this id. With `texts`, they have their descriptions, which are read
+        from the journal. Raises Invalid."""
         from lochan.versioning.pulls import PullFilter, find_pulls, read_texts
 
         async with self._session.opened(self.name) as repository:
             found = await find_pulls(repository, PullFilter(status, author, source, target, after))
             for at in range(0, len(found), _TEXTS_AT_ONCE):
                 several = found[at : at + _TEXTS_AT_ONCE]
-                known = await read_texts(repository, (each.text for each in several)) if texts else {}
+                descriptions = await read_texts(repository, (each.text for each in several)) if texts else {}
                 for each in several:
-                    text = "" if each.text is None else known.get(each.text, "")
+                    text = "" if each.text is None else descriptions.get(each.text, "")
                     yield PullRequestSummary.of(each, text if texts else None)
 
     async def create_pull(
@@ -364,9 +371,9 @@ class Repository:
 
         async with self._session.opened(self.name) as repository:
             branches = name_of(source), full_name(target, repository)
-            asked = *branches, title, description, tuple(reviewers)
-            actor = self._session.acting(key, "create pull", self.name, *asked)
-            id = await open_pull(repository, *asked, actor=actor)
+            request = *branches, title, description, tuple(reviewers)
+            actor = self._session.acting(key, "create pull", self.name, *request)
+            id = await open_pull(repository, *request, actor=actor)
         return PullRequest(self._session, self.name, id)
 
     async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
@@ -394,8 +401,8 @@ class Repository:
             yield each
 
     async def check_hooks(self, text: str, path: str = "hooks.yaml") -> list[HookInfo]:
-        """The hooks of a file that is not committed yet; errors call it `path`. Raises HookFileError, with the line and
-        the column."""
+        """Checks the hooks of a file that is not committed yet, and returns them; errors call it `path`. Raises
+        HookFileError, with the line and the column."""
         from lochan.api.hooks import checked_file
 
         await self._session.repository(self.name)
@@ -403,33 +410,35 @@ class Repository:
 
     async def run_hooks(self, event: str, branch: str = "", *, dry_run: bool = False, key: str = "") -> HookRunInfo:
         """Runs the hooks for an event such as `pre-commit`, about what is staged on the branch, or about its head where
-        nothing is. Nothing is changed. A dry run skips webhooks and modules, and is not kept. Raises Invalid."""
+        nothing is. Nothing is changed. A dry run skips webhooks and modules, and is not recorded. Raises Invalid."""
         from lochan.api.hooks import run_by_hand
 
         return await run_by_hand(self._session, self.name, event, branch, dry_run)
 
     async def hook_runs(self, branch: str = "", after: str = "") -> AsyncIterator[HookRunInfo]:
-        """The newest first; those of one branch or tag, and that began before the run `after`."""
+        """Yields runs of hooks, the newest first: those of one branch or tag, and those that began before the run
+        `after`."""
         from lochan.api.hooks import runs_of
 
         async for each in runs_of(self._session, self.name, branch, after):
             yield each
 
     async def hook_run(self, id: str) -> HookRunInfo:
-        """Raises NotFound."""
+        """Returns a run of hooks. Raises NotFound."""
         from lochan.api.hooks import run_of
 
         return await run_of(self._session, self.name, id)
 
     async def hook_secret(self, url: str) -> str:
-        """What requests to the host of this address are signed with, for its receiver. Raises Invalid."""
+        """Returns the secret with which requests to the host of this address are signed, for its receiver. Raises
+        Invalid."""
         from lochan.api.hooks import secret_of
 
         return await secret_of(self._session, self.name, url)
 
     async def uploads(self) -> AsyncIterator[UploadInfo]:
-        """Uploads in parts that are open, to branches and workspaces that are there; by path, and then as they were
-        created."""
+        """Yields open uploads in parts, to branches and workspaces that exist, ordered by path and then by when they
+        were created."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for each in refs.uploads.all():
@@ -437,7 +446,7 @@ class Repository:
                     yield UploadInfo.of(each)
 
     async def snapshots(self) -> list[RefSnapshot]:
-        """Every branch as it is at this one moment, in the order of their names."""
+        """Returns every branch as it is at this one moment, ordered by name."""
         from lochan.api.snapshot import RefSnapshot
 
         async with self._session.opened(self.name) as repository:
@@ -445,21 +454,21 @@ class Repository:
             return [RefSnapshot.of_branch(self._session, repository, each) for each in refs.branches()]
 
     async def is_empty(self) -> bool:
-        """Whether there is no object on any branch, committed or staged."""
+        """Returns whether no branch holds an object, committed or staged."""
         for each in await self.snapshots():
             if (await each.list_page(limit=1)).objects:
                 return False
         return True
 
     async def rename(self, to: str, *, key: str = "") -> None:
-        """When it returns, nobody finds it by its old name. This handle goes on with the new one. Raises AlreadyExists,
-        NotFound."""
+        """Renames the repository. When it returns, nobody finds it by its old name, and this handle continues with the
+        new one. Raises AlreadyExists, NotFound."""
         await self._session.lake.rename_repository(self.name, to, actor=self._session.actor, key=key)
         self.name = to
 
     async def delete(self, *, force: bool = False, key: str = "") -> None:
-        """When it returns, nobody writes to it any more. `force`: even if it is read-only. Raises NotFound,
-        ReadOnly."""
+        """Deletes the repository. When it returns, nobody can write to it any more. With `force`, it is deleted even if
+        it is read-only. Raises NotFound, ReadOnly."""
         await self._session.lake.delete_repository(self.name, force=force, actor=self._session.actor, key=key)
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PLAIN = frozenset((str, int, float, bool, type(None)))  # most values: to look for an abstract class takes longer
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # most values; a look for an abstract class takes longer
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         """Returns the result for `json.dumps`; times are RFC 3339 in UTC."""
-        found = {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
+        found = {name: _json_value(getattr(self, name)) for name in self.__struct_fields__}
         config = self.__struct_config__  # if a verb has several kinds of results, the tag names the kind
         return {str(config.tag_field): config.tag, **found} if config.tag is not None else found
 
@@ -115,7 +115,7 @@ class PoolInfo(Result, frozen=True, kw_only=True):
 
     @property
     def first_key_is_time(self) -> bool:
-        """Whether the first field that rows are sorted by is declared to be a time."""
+        """Whether the first field that rows are sorted by is declared as a time."""
         return bool(self.keys) and _path_of(self.keys[0]) in self.times
 
 
@@ -127,9 +127,9 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
     created: datetime
     created_by: str
     metadata: Mapping[str, str]
-    pool: PoolInfo | None = None  # of a pool alone
-    storage: str = ""  # where its files lie; empty: in the lake
-    credentials: str = ""  # the name of what opens that; empty: the lake's own
+    pool: PoolInfo | None = None  # only of a pool
+    storage: str = ""  # where its files lie; empty if they are in the lake
+    credentials: str = ""  # the name of the profile that opens its storage; empty for the lake's own
 
     def as_json(self) -> dict[str, Any]:
         """Returns the repository as JSON, without `pool` if there is none, and without the storage if it is the
@@ -163,11 +163,11 @@ class ProtectionRule(Result, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     pattern: str
     blocked: tuple[str, ...]  # stage, commit, revert, merge, rewrite
-    mergers: tuple[str, ...] = ()  # the only users who may merge; none: everybody
+    mergers: tuple[str, ...] = ()  # the only users who may merge; without any, everybody may
     linear: bool = False  # commits with two parents are refused
-    pull: bool = False  # they change by pull requests alone
-    approvals: int = 0  # that a pull request needs
-    checks: tuple[str, ...] = ()  # that must have succeeded for the head of its source
+    pull: bool = False  # they change only by pull requests
+    approvals: int = 0  # how many a pull request needs
+    checks: tuple[str, ...] = ()  # names of checks that must have succeeded for the head of its source
     keep_stale: bool = False  # an approval counts for later commits of the source too
 
     @classmethod
@@ -209,12 +209,12 @@ class StashInfo(Result, frozen=True, kw_only=True):
 class WorkspaceInfo(Result, frozen=True, kw_only=True):
     id: str
     branch: str
-    ref: str  # `branch+id`, by which it is read and written like a branch
+    ref: str  # `branch+id`: the ref by which it is read and written like a branch
     fork: str  # the commit that it was opened on
     user: str
     date: datetime
     note: str
-    added: tuple[str, ...]  # globs of what is to be committed
+    added: tuple[str, ...]  # globs of what will be committed
     path: str  # where its files are: a folder of this machine, or a URL
 
     @classmethod
@@ -234,13 +234,13 @@ class WorkspaceInfo(Result, frozen=True, kw_only=True):
 
 class RebaseResult(Result, frozen=True, kw_only=True):
     head: str
-    replayed: int | None  # commits; None: it was done before, under the same key
+    replayed: int | None  # the number of commits; None if it was done before, under the same key
     dropped: int | None  # those that changed nothing any more
 
 
 class BlameResult(Result, frozen=True, kw_only=True):
     path: str
-    commit: Commit  # that made the object what it is
+    commit: Commit  # the commit that gave the object its present content
 
 
 class LogEntry(Result, frozen=True, kw_only=True):
@@ -253,15 +253,15 @@ class LogEntry(Result, frozen=True, kw_only=True):
 class BisectStep(Result, frozen=True, kw_only=True):
     """The state of the search for the first bad commit."""
 
-    test: Commit | None  # the one to be tested next; None: nothing is left to be tested
-    rounds: int  # tests to go, about
+    test: Commit | None  # the one to be tested next; None if nothing is left to be tested
+    rounds: int  # the approximate number of tests that are left
     candidates: tuple[str, ...]  # the first bad commit is one of these
     found: tuple[Commit, ...]  # the candidates themselves, once nothing is left to be tested
 
 
 class LoadFault(Result, frozen=True, kw_only=True):
     text: str  # what is wrong, and where
-    near: str  # the input there; empty where it cannot be shown
+    near: str  # the input there; empty if it cannot be shown
 
 
 class LoadResult(Result, frozen=True, kw_only=True):
@@ -271,7 +271,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     faults: int  # inputs that were no rows, and were left out or kept, as the options say
     objects: tuple[str, ...] = ()  # ids of the data objects that were written
     first_faults: tuple[LoadFault, ...] = ()
-    note: str = ""  # that the pool was created, and by what it is sorted
+    note: str = ""  # that the pool was created, and how it is sorted
     unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values are no times, and stay strings
 
     @classmethod
@@ -296,7 +296,7 @@ class PoolSummary(Result, frozen=True, kw_only=True):
     objects: int
     rows: int
     bytes: int
-    min: Any  # the parts of the least key, as a list; None: no row has the key
+    min: Any  # the parts of the least key, as a list; None if no row has the key
     max: Any
     keyless: int  # rows without the key
 
@@ -311,7 +311,7 @@ def _path_of(key: str) -> str:
     return key.removesuffix(":desc").removesuffix(":asc")
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     match value:
@@ -320,9 +320,9 @@ def _plain(value: Any) -> Any:
         case Result():
             return value.as_json()
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_json_value(each) for each in value]
         case Mapping():
-            return {key: _plain(each) for key, each in value.items()}
+            return {key: _json_value(each) for key, each in value.items()}
         case _:
             return value
 
@@ -332,7 +332,7 @@ def moment(microseconds: int) -> datetime:
 
 
 def microseconds(moment: datetime) -> int:
-    """Raises Invalid for one without a zone."""
+    """Returns microseconds since 1970. Raises Invalid for a time without a zone."""
     if moment.tzinfo is None:
         raise Invalid(f"{moment} has no time zone", hint="give it one, such as datetime(…, tzinfo=UTC)")
     return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -1,5 +1,5 @@
-"""The table of verbs: what each noun can do, whether it changes anything, the command that does it, the route that will
-serve it, and what a user must be allowed.
+"""The table of verbs: what each noun can do, whether it changes anything, the command that does it, the route that
+serves it, and the rights that a user needs.
 
 Tests compare it with the classes and with the command line, so that no verb is without a row and no row without a verb.
 `wrappers/` reads it to check rights and to record use, so that no verb checks rights by itself.
@@ -7,7 +7,7 @@ Tests compare it with the classes and with the command line, so that no verb is 
 A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}`. In a resource
 
     {self}            is the resource of the handle: a repository, or a branch, a tag or a commit of one
-    {object}          is that of the object of an upload
+    {object}          is the resource of the object of an upload
     {default}         is the default branch of the handle's repository
     {source}          at the beginning is a ref of the same repository that the verb is given: its name, or a handle
     {source.ref}      at the beginning is a ref of any repository: a handle
@@ -19,7 +19,7 @@ A right is an action and a resource, such as `fs:ReadObject {self}/object/{path}
     sources           are those of a query, each checked while it is planned
     journal:, rows:, stash:, owner:, deleted:, subscriber:, signed-in:   are explained in `wrappers/resources.py`
 
-and ` if commit_staged` behind it says that the right is only needed where that argument is not None.
+and ` if commit_staged` behind it means that the right is only needed where that argument is not None.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Verb(NamedTuple):
     noun: str
     name: str
     kind: Kind
-    command: str = ""  # of the command line; empty: there is none
-    route: str = ""  # method and path below that of the noun; empty: it is not served
-    needs: tuple[str, ...] = ()  # rights that are checked before it is called; all of them are needed
+    command: str = ""  # of the command line; empty if there is none
+    route: str = ""  # method and path below that of the noun; empty if it is not served
+    needs: tuple[str, ...] = ()  # rights that are checked before it is called; it needs all of them
     shows: tuple[str, ...] = ()  # rights to each item of its result; an item without them is left out
-    # The argument that may name files of this machine, which no user of a server may; `*`: the verb is for this process
-    # alone, since its arguments or its results are.
+    # The argument that may name files of this machine, which no user of a server may do. `*` is for a verb of this
+    # process alone, because its arguments or its results are.
     local: str = ""
-    own: bool = False  # it is about what belongs to the caller alone, and needs no right
+    own: bool = False  # whether it is about what belongs to the caller alone, and needs no right
 
     @property
     def path(self) -> str:
@@ -68,7 +68,7 @@ NOUN_PATHS = {
     "Branch": f"{_REPOSITORY}/branches/{{branch}}",
     "Workspace": f"{_REPOSITORY}/workspaces/{{workspace}}",
     "PullRequest": f"{_REPOSITORY}/pulls/{{pull}}",
-    "Upload": f"{_REPOSITORY}/refs/{{ref}}/uploads/{{upload}}",  # and its object in the query: see `wire/call.py`
+    "Upload": f"{_REPOSITORY}/refs/{{ref}}/uploads/{{upload}}",  # its object is in the query: see `wire/call.py`
     "Access": "/api/v1/access",
     "Frames": "/api/v1/frames",
     "Checkout": "",  # a folder of the user's machine
@@ -150,10 +150,10 @@ VERBS = (
     Verb("Lake", "deleted", _H),
     Verb("Lake", "query", _W, "query", "POST query/rows", _QUERY),  # it may end in `load`
     Verb("Lake", "load_sources", _R, "load", local="*"),
-    # Of bytes that the caller has, and nothing of the lake.
+    # The bytes are the caller's, and nothing of the lake is read.
     Verb("Lake", "preview_load", _R, "", "POST load/preview", local="body", own=True),
     Verb("Lake", "explain", _R, "explain", "POST query/explain", _QUERY),
-    # Everybody may keep queries of their own: what one reads is checked when it is run.
+    # Everybody may save queries of their own. What a query reads is checked when it runs.
     Verb("Lake", "saved_queries", _R, "", "GET saved_queries", own=True),
     Verb("Lake", "save_query", _W, "", "PUT saved_queries/{name}", own=True),
     Verb("Lake", "delete_query", _W, "", "DELETE saved_queries/{name}", own=True),

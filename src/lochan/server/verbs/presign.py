@@ -1,5 +1,5 @@
-"""The URL of an object, as a server gives it: that of the store, or else one of its own, signed by the access key of
-whoever asks. It ends with that key."""
+"""The URL of an object, as a server gives it: the store's, or else one of its own, signed by the access key of the
+caller. It ends with that key."""
 
 from __future__ import annotations
 
