@@ -194,7 +194,7 @@ async def _source(call: RestCall, repository: Repository, id: str) -> str:
             return each.name
     raise Conflict(
         "the repository that the dump is of is not in this lake, and only that has its commits",
-        hint="`lochan repo restore` brings a deleted one back; `lochan backup FOLDER` copies a whole lake",
+        hint="`lochan repo restore REPO` brings a deleted one back; `lochan backup FOLDER` copies a whole lake",
     )
 
 
