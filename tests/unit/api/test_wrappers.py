@@ -232,6 +232,15 @@ CASES = {
     "Repository.protect": Case(lambda it: shop(it).protect("m*"), f"fs:ProtectBranch {SHOP}"),
     "Repository.set_protections": Case(lambda it: shop(it).set_protections([]), f"fs:ProtectBranch {SHOP}"),
     "Repository.unprotect": Case(lambda it: shop(it).unprotect("release"), f"fs:ProtectBranch {SHOP}"),
+    "Repository.show_tag": Case(lambda it: shop(it).show_tag("v1"), f"fs:ReadTag {OLD}"),
+    "Repository.is_bare": Case(lambda it: shop(it).is_bare(), f"fs:ReadRepository {SHOP}"),
+    "Repository.restore_history": Case(
+        lambda it: shop(it).restore_history("other", {"main": "f" * 64}),
+        "fs:ReadRepository repository/other\nfs:ReadCommit repository/other/*\nfs:ReadObject repository/other/*\n"
+        f"fs:WriteObject {SHOP}/*\nfs:CreateCommit {SHOP}/branch/*\nfs:CreateBranch {SHOP}/branch/*\n"
+        f"fs:CreateTag {SHOP}/tag/*",
+        fails=LochanError,
+    ),
     "Repository.is_read_only": Case(lambda it: shop(it).is_read_only(), f"fs:ReadRepository {SHOP}"),
     "Repository.set_read_only": Case(lambda it: shop(it).set_read_only(), f"fs:UpdateRepository {SHOP}"),
     "Repository.set_metadata": Case(lambda it: shop(it).set_metadata({"a": "b"}), f"fs:UpdateRepository {SHOP}"),
