@@ -157,6 +157,19 @@ def test_clients_that_come_again_share_each_commit(tmp_path: Path) -> None:
     played(play, tmp_path)
 
 
+def test_small_objects_share_a_folder(tmp_path: Path) -> None:
+    """A new one takes a disk three more syncs than one that is there."""
+
+    async def play(place: Place) -> None:
+        for number in range(4):
+            await place.post(place.writer, b'{"k":%d}' % number)
+        pool = await place.session.repository("logs")
+        files = [each.path async for each in place.session.lake.store.list(f"{pool.id}/data/")]
+        assert (len(files), len({each.rpartition("/")[0] for each in files})) == (4, 1)
+
+    played(play, tmp_path)
+
+
 def test_a_client_that_is_alone_does_not_wait_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_group, "_WINDOW_S", 0.5)
 
