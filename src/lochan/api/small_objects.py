@@ -5,8 +5,8 @@
 
 A server merges what it has written itself, each time objects of about the same size, so that a row is written again
 once for each sixteenfold. Each merge is a compaction (S6): it lands only on a head that still holds all of the objects,
-and whoever deletes or compacts one of them meanwhile wins. What is forgotten here, because the server ended or because
-somebody was faster, is left to upkeep by schedule.
+and whoever deletes or compacts one of them meanwhile wins. The rest is then rewritten with later ones. What is
+forgotten here, because the server ended or because somebody was faster again, is left to upkeep by schedule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.api.session import OpenedRepository
-from lochan.errors import LochanError
+from lochan.errors import ConcurrentCommit, LochanError
 from lochan.formats.record import Actor
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class SmallObjects:
                 return
             try:
                 made = await self._merged(repository, merged)
+            except ConcurrentCommit:  # somebody has deleted or compacted one of them: the others are still small
+                self._add(0, *(each.entry for each in merged))
+                return
             except Exception as error:
                 self._forget(error)
                 return

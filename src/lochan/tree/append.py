@@ -18,7 +18,7 @@ from lochan.formats.entry_table import EntryRows, as_batch, as_table, concat, ta
 from lochan.formats.range import FOLDER, KEYLESS, MAX, MIN, KeySpan, RangeRef, content_id, storage_id
 from lochan.tree.assemble import RangeCut
 
-SMALL_BYTES_MAX = 128 << 10  # a longer range takes longer to write than this saves
+SMALL_BYTES_MAX = 256 << 10  # a longer range takes longer to write than this saves
 
 
 class AppendedRange(NamedTuple):

@@ -103,7 +103,7 @@ class Trees:
         ranges = (*base.ranges[: -1 if base.ranges else 0], made.ref)
         encoded = metarange.encode(ranges, mint)
         putting = self._store.put(f"{self._prefix}/{encoded.ref.file}", encoded.data)
-        await both(self.ranges.write_named(made.entries, made.ref), putting)
+        await both(putting, self.ranges.write_named(made.entries, made.ref))
         return self._hold(self._tree(encoded.ref, ranges))
 
     async def insert(self, base: Tree, ranges: Sequence[RangeRef], mint: int) -> Tree:

@@ -142,6 +142,22 @@ def test_rows_that_are_deleted_meanwhile_stay_deleted(tmp_path: Path, no_pause: 
     played(tmp_path, story)
 
 
+def test_a_row_that_is_deleted_does_not_keep_the_others_apart(tmp_path: Path, pause: None) -> None:
+    async def story(lake: Lake, pool: Pool) -> None:
+        for number in range(FAN_IN - 1):
+            await post(pool, number)
+        await pool.delete_rows("k == 3")  # the merge that is due at the next load has lost one of its objects
+        await post(pool, FAN_IN)
+
+        async def few() -> bool:
+            return await objects(pool) <= LEFT_MAX
+
+        await until(few)
+        assert await keys(lake) == [*(number for number in range(FAN_IN - 1) if number != 3), FAN_IN]
+
+    played(tmp_path, story)
+
+
 def test_others_load_delete_and_compact_at_the_same_time(tmp_path: Path, pause: None) -> None:
     async def story(lake: Lake, pool: Pool) -> None:
         session = server_session(await OpenLake.open(LocalStore(str(tmp_path / "lake"))))

@@ -3,6 +3,7 @@ changes is seen by the next request."""
 
 import asyncio
 import json
+import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -14,6 +15,7 @@ from starlette.types import Message
 
 from lochan.access.policies import attach, detach, put_policy
 from lochan.access.users import NewAccessKey, create_key, create_user, ensure_admin, revoke_key, set_disabled
+from lochan.api import load_group
 from lochan.api.lake import Lake as Verbs
 from lochan.api.load import LoadOptions
 from lochan.api.options import CommitOptions
@@ -134,6 +136,49 @@ def test_posts_of_one_moment_share_a_commit_and_a_bad_one_fails_alone(tmp_path: 
         assert [each[0] for each in done if isinstance(each, tuple)] == [400, 400, 400]
         assert done[1][1].startswith("the body:1: ") and "occurs twice" in done[3][1] and "no rows" in done[2][1]
         assert await place.rows() == [{"k": 1}, {"k": 4}, {"k": 5}]
+
+    played(play, tmp_path)
+
+
+def test_clients_that_come_again_share_each_commit(tmp_path: Path) -> None:
+    async def play(place: Place) -> None:
+        commits = []
+
+        async def posts(client: int) -> None:
+            for number in range(5):
+                done = await place.post(place.writer, b'{"k":%d}' % (100 * client + number))
+                commits.append(done["commit"])
+                await asyncio.sleep(0.001 * client / 8)  # each takes another time to come again
+
+        await asyncio.gather(*map(posts, range(8)))
+        assert len(set(commits)) <= 20, "each waits for most of the others"
+        assert len(await place.rows()) == 40
+
+    played(play, tmp_path)
+
+
+def test_small_objects_share_a_folder(tmp_path: Path) -> None:
+    """A new one takes a disk three more syncs than one that is there."""
+
+    async def play(place: Place) -> None:
+        for number in range(4):
+            await place.post(place.writer, b'{"k":%d}' % number)
+        pool = await place.session.repository("logs")
+        files = [each.path async for each in place.session.lake.store.list(f"{pool.id}/data/")]
+        assert (len(files), len({each.rpartition("/")[0] for each in files})) == (4, 1)
+
+    played(play, tmp_path)
+
+
+def test_a_client_that_is_alone_does_not_wait_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_group, "_WINDOW_S", 0.5)
+
+    async def play(place: Place) -> None:
+        await place.post(place.writer, b'{"k":0}')  # the first one does: nobody knows yet
+        begun = time.monotonic()
+        for number in range(1, 6):
+            await place.post(place.writer, b'{"k":%d}' % number)
+        assert time.monotonic() - begun < 5 * 0.5
 
     played(play, tmp_path)
 

@@ -129,13 +129,14 @@ async def land_object(
     repository: OpenRepository, branch: str, made: DirectObject, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> tuple[LoadCommit, Entry]:
     """An object that is ready, stored while its commit is being made. REQUIRES: an event loop."""
-    from asyncio import ensure_future
+    from asyncio import ensure_future, sleep
 
     refs, mint = await repository.refs()
     refs.branch(branch)  # before anything is written
     entry, storing = begin_small(repository, mint, made.data, made.facts)
     stored = ensure_future(storing)
     try:
+        await sleep(0)  # the disk is at work while the tree is made
         text = _load_text(made.facts.rows)
         commit = await add_objects(repository, branch, [entry], message, actor=actor, default=text, stored=stored)
     finally:
