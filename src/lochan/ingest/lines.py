@@ -44,6 +44,11 @@ class Lines(NamedTuple):
         data = self.texts.buffers()[2]
         return bytes(memoryview(data)[offsets[at] : offsets[at + 1]]) if data is not None else b""
 
+    def part(self, begin: int, end: int) -> Lines:
+        """Those from `begin` on and before `end`. Copies nothing."""
+        places = None if self.places is None else self.places[begin:end]
+        return self._replace(texts=self.texts[begin:end], first=self.first + begin, places=places)
+
     def taken(self, numbers: npt.NDArray[np.int64]) -> Lines:
         places = np.asarray(numbers) + self.first if self.places is None else self.places[numbers]
         texts = self.texts.cast(pa.binary()).take(pa.array(numbers)).view(pa.string())

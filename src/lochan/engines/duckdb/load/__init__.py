@@ -8,6 +8,7 @@ loader           takes rows in, and writes files of data objects
 known_shapes     the shapes that were seen, and which of them get columns
 shape_proof      SQL that proves the shape of a row; shape_inference: infers the shape of single rows
 staging          tables of the session for the rows: with proven shapes, never coerced
+single_pass      most lines of a long input, proven, sorted and written in one statement, without staging
 relation         the staged tables under one layout
 objects          the staged rows as files, in the order of the key, with their facts
 """

@@ -167,8 +167,9 @@ class StagedLoad:
         self._loader = Loader(session, settings, self._faults)
 
     async def take_inputs(self, inputs: Sequence[Input]) -> None:
+        alone = len(inputs) == 1
         for input in inputs:
-            await self._on_thread(partial(read_input, self._loader, input, self._options))
+            await self._on_thread(partial(read_input, self._loader, input, self._options, alone=alone))
 
     async def take_small(self, inputs: Sequence[SmallInput]) -> list[int]:
         """Returns how many rows each one has. Raises Invalid: then it is not known whose fault it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import StagedRelation, relations
 from lochan.engines.duckdb.load.shape_inference import InferredRow, ShapeInference, engine_text
+from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.load.staging import Misses, Staging
 from lochan.engines.duckdb.load.text_rows import text_layout, text_table
 from lochan.engines.duckdb.session import DuckSession
@@ -24,7 +25,7 @@ from lochan.ingest.arrow_batches import expand_batch, split_by_shape
 from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import batches_of, check_batch, rows_of, shape_batch
 from lochan.pools.json_row import Faults, Row
-from lochan.pools.layout import Layout
+from lochan.pools.layout import SHAPE_COLUMN, Layout, text_columns
 
 _SAMPLE = 1_000  # rows of a chunk that are inspected before the first is inserted
 _FEW = 500  # rows that are not worth a search for common shapes
@@ -45,9 +46,13 @@ class Loader:
         self._staging = Staging(session, self._known, self._order, settings.times)
         self._inference = ShapeInference(self._known, faults, settings.times)
         self._text_bytes = 0
+        self._made_files = 0
+        self._passed: tuple[Path, StagedRelation] | None = None  # a file that holds all rows so far
+        self.inferred = 0  # rows whose shape was inferred one by one
 
     def take(self, lines: Lines) -> None:
         """Raises Invalid for a fault, if faults end the load."""
+        self._passed = None
         self._text_bytes += lines.texts.nbytes
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
@@ -80,11 +85,13 @@ class Loader:
         return len(misses)
 
     def _infer(self, lines: Lines, numbers: Misses) -> None:
+        self.inferred += len(numbers)
         for begin in range(0, len(numbers), _BATCH):
             self._settle(self._inference.infer(lines, numbers[begin : begin + _BATCH].tolist()))
 
     def take_rows(self, rows: Any) -> None:
         """Takes dicts, an Arrow table, or record batches."""
+        self._passed = None
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
             for batch in batches_of(rows):
                 for part in expand_batch(check_batch("the table", batch)):
@@ -103,6 +110,7 @@ class Loader:
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
         """Raises Invalid if no row can have these columns."""
+        self._passed = None
         self._text_bytes += batch.nbytes
         for each in split_by_shape(batch):
             self._take_part(each)
@@ -116,12 +124,55 @@ class Loader:
                 return
         self.take_rows(rows_of(batch))
 
+    def learn(self, lines: Lines) -> None:
+        """Learns the shapes of a sample, if none are known yet."""
+        if not self._known.columns:
+            self._inference.learn(self._inference.peek(lines, _spread(np.arange(len(lines.texts)), _SAMPLE)))
+
+    @property
+    def passes_bytes_max(self) -> int:
+        """How many bytes `pass_lines` may take at most; 0 if it cannot be used now. A pool without a key keeps its rows
+        as they come."""
+        layout = self._known.layout
+        if not self._keys or not self._staging.is_simple or layout.body or any(text_columns(layout)):
+            return 0
+        return min(self._settings.size_bytes, self.session.limits.memory_bytes // 2) - self._text_bytes
+
+    def pass_lines(self, lines: pa.RecordBatchReader, size: Callable[[], int]) -> list[int] | None:
+        """Takes lines with their numbers, `n` and `line`, and writes the file of all rows so far at once. `size` tells
+        afterwards how many bytes they were. Returns the numbers of those whose shape could not be proven; they are not
+        taken. Returns None, without taking any, if it could not begin. Raises duckdb.InvalidInputException if a line is
+        not JSON: then none are taken either. REQUIRES: `passes_bytes_max` is not exceeded."""
+        known, objects = self._known, self._objects()
+        with self._staging.proven(lines) as proven:
+            tables = [] if proven is None else [*self._staging.tables(), proven]
+            found = relations(tables, known.layout, known, list(known.columns))
+            if len(found) != 1:
+                return None
+            [relation] = found
+            file = objects.write_rows(relation)
+        self._made_files += 1
+        self._staging.replace_with(file, relation.layout, relation.shapes)
+        self._text_bytes += size()
+        missed = self.session.execute(
+            f"SELECT -{SHAPE_COLUMN} FROM read_parquet({text_sql(str(file))}) WHERE {SHAPE_COLUMN} < 0 ORDER BY 1"
+        )
+        if not missed:
+            self._passed = file, relation
+        return [number for (number,) in missed]
+
     def objects(self) -> Iterator[WrittenObject]:
         """To be called when all rows are in. Yields one file at a time."""
-        settings = self._settings
-        objects = Objects(self.session, self._known, settings, self._text_bytes, settings.times)
+        objects = self._objects()
+        if self._passed is not None:
+            yield objects.written(*self._passed)
+            return
         for relation in self._relations():
             yield from objects.write(relation)
+
+    def _objects(self) -> Objects:
+        settings = self._settings
+        return Objects(self.session, self._known, settings, self._text_bytes, settings.times, self._made_files)
 
     def _relations(self) -> list[StagedRelation]:
         known = self._known

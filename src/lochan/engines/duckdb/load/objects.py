@@ -47,22 +47,24 @@ class Objects:
         settings: PoolSettings,
         text_bytes: int,
         times: Collection[FieldPath],
+        made: int = 0,
     ) -> None:
         """`text_bytes` is the size of all rows as text; a file of them is hardly ever larger. `times` are the fields
-        declared as times, except for those in which strings may still be times, as in rows of earlier versions."""
+        declared as times, except for those in which strings may still be times, as in rows of earlier versions. `made`
+        files are there already."""
         self._session = session
         self._known = known
         self._settings = settings
         self._text_bytes = text_bytes
         self._times = tuple(times)
         self._keys = tuple(key.path for key in settings.keys if key.path)
-        self._made = 0
+        self._made = made
 
     def write(self, relation: StagedRelation) -> Iterator[WrittenObject]:
         """Yields one at a time. The caller must delete the file."""
         name = f"rows{self._made}"
         self._session.execute(f"CREATE TEMP VIEW {name} AS {relation.sql}")
-        order = Order(relation.layout, self._settings, self._known.by_id)
+        order = self._order_of(relation)
         for rows in self._ranges(name, order):
             written = self._one(rows, order, relation)
             if written is not None:
@@ -71,18 +73,50 @@ class Objects:
     def _one(self, rows: str, order: Order, relation: StagedRelation) -> WrittenObject | None:
         """`rows` is the text after FROM."""
         shapes = self._shapes(rows)
-        count = sum(each.rows for each in shapes)
-        if not count:
+        if not shapes:
             return None
         listed, layout = self._listed_shapes(relation, shapes)
-        file = Path(self._session.folder) / f"object{self._made}.parquet"
-        self._made += 1
+        file = self._new_file()
         decimals = decimal_columns(self._session, rows, layout)
         self._copy(rows, order, file, listed, layout, decimals)
+        return self._described(file, rows, order, shapes, listed, layout, decimals)
+
+    def write_rows(self, relation: StagedRelation) -> Path:
+        """Writes all rows into one file, and reads them only once, so its footer lists all shapes of the layout.
+        REQUIRES: the layout has neither a body nor texts of JSON."""
+        listed = tuple(ShapeFacts(self._known.columns[shape], shape, 0) for shape in relation.shapes)
+        file = self._new_file()
+        self._copy(f"({relation.sql})", self._order_of(relation), file, listed, relation.layout, ())
+        return file
+
+    def written(self, file: Path, relation: StagedRelation) -> WrittenObject:
+        """A file of `write_rows` as an object. REQUIRES: it has rows, and each has a shape."""
+        rows = f"read_parquet({text_sql(str(file))})"
+        shapes = self._shapes(rows)
+        listed, layout = self._listed_shapes(relation, shapes)
+        return self._described(file, rows, self._order_of(relation), shapes, listed, layout, ())
+
+    def _new_file(self) -> Path:
+        self._made += 1
+        return Path(self._session.folder) / f"object{self._made - 1}.parquet"
+
+    def _order_of(self, relation: StagedRelation) -> Order:
+        return Order(relation.layout, self._settings, self._known.by_id)
+
+    def _described(
+        self,
+        file: Path,
+        rows: str,
+        order: Order,
+        shapes: tuple[ShapeFacts, ...],
+        listed: tuple[ShapeFacts, ...],
+        layout: Layout,
+        decimals: tuple[DecimalColumn, ...],
+    ) -> WrittenObject:
         keyless, low, high = self._span(rows, order)
         columns = column_facts(file, layout, listed, self._keys)
         facts = Facts(
-            rows=count,
+            rows=sum(each.rows for each in shapes),
             keyless=keyless,
             key_min=low,
             key_max=high,

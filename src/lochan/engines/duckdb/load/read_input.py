@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.single_pass import single_pass
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.arrow_batches import expand_batch
@@ -70,11 +72,17 @@ class LocalReadContext:
         raise AssertionError("CSV is not read here")
 
 
-def read_input(loader: Loader, input: Input, options: LoaderOptions) -> None:
-    """Raises Invalid."""
-    for chunk in chunks(loader, input, options):
-        with impossible_as_invalid(input.name):
-            take_chunk(loader, chunk)
+def read_input(loader: Loader, input: Input, options: LoaderOptions, *, alone: bool = False) -> None:
+    """`alone`: it is the only input of the load. Raises Invalid."""
+    with closing(chunks(loader, input, options)) as found:
+        left: Iterator[Chunk] = found
+        if alone and input.file and Path(input.file).is_file():  # a pipe could not be read again
+            again = partial(chunks, loader, input, options._replace(advance=lambda _: None))
+            with impossible_as_invalid(input.name):
+                left = single_pass(loader, input, found, again)
+        for chunk in left:
+            with impossible_as_invalid(input.name):
+                take_chunk(loader, chunk)
 
 
 @contextmanager
@@ -119,7 +127,7 @@ def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
         return None
 
 
-def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Iterator[Chunk]:
+def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Generator[Chunk, None, None]:
     """For the caller's process: a decoder reads binary formats. Raises Invalid."""
     from lochan.engines.duckdb.load.decode import decoded_chunks
 

@@ -11,8 +11,9 @@ as long as they are few enough (held_rows.py), so that most are never inserted i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path as File
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -41,6 +42,15 @@ _SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each fil
 Misses = npt.NDArray[np.int64]
 
 
+class _Proofs(NamedTuple):
+    """SQL for the number of a row's shape."""
+
+    shape: str  # of a parsed row
+    matched: str  # of a text
+    together: ProvenFamilies
+    of_parsed: bool  # whether parsing all rows proves anything
+
+
 class Staging:
     """`order` returns the terms by which rows of a layout will be sorted. `times` are the fields declared as times."""
 
@@ -53,13 +63,15 @@ class Staging:
         self._order = order
         self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
+        self._file: StagingTable | None = None  # rows that came before those of the tables (single_pass.py)
         self._held: HeldRows | None = None  # they came after those of the tables
         self._text_table: str | None = None  # the table of rows that are text
         self._families: tuple[tuple[tuple[Object, ...], Layout], ProvenFamilies] | None = None  # the last ones
 
     def tables(self) -> list[StagingTable]:
         """To be called when all rows are in, once."""
-        tables = [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
+        tables = [] if self._file is None else [self._file]
+        tables += [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
         if self._held is not None:
             layout, shapes = self._place(self._held)
             self._session.register("held_rows", _in_slices(self._held.table()))
@@ -73,27 +85,63 @@ class Staging:
 
     def insert_proven(self, lines: pa.Array) -> Misses:
         """Inserts all lines with a proven shape. Returns the numbers of the others, ascending."""
-        patterns = self.patterns()
-        shapes = self._known.frequent()
-        if not shapes:
+        if not self._known.frequent():
             return np.arange(len(lines), dtype=np.int64)
         table = self._table()
-        arms = " ".join(f"WHEN regexp_full_match(line, {text_sql(text)}) THEN {id}" for id, text in patterns)
-        matched = f"CASE {arms} END" if arms else "NULL::INTEGER"
-        together = self._families_of(shapes, table.layout)
-        numbers = {shape: self._known.columns[shape] for shape in shapes if shape not in together.masks}
-        shown = proof(numbers, self._known.styles, table.layout, self._times)
+        proofs = self._proofs(table.layout)
         try:
-            if shown or together.masks:
-                self._insert(table, lines, f"coalesce({shown or 'NULL'}, {matched})", read_all=True, together=together)
-                matched = ""
+            if proofs.of_parsed:
+                self._insert(table, lines, proofs.shape, read_all=True, together=proofs.together)
         except duckdb.InvalidInputException:  # one of them is not JSON, so the engine rejects all
-            pass
-        if matched:
-            self._insert(table, lines, matched)
+            proofs = proofs._replace(of_parsed=False)
+        if not proofs.of_parsed:
+            self._insert(table, lines, proofs.matched)
         misses = self._misses(table)
         self._added(table, lines.nbytes)
         return misses
+
+    @contextmanager
+    def proven(self, lines: pa.RecordBatchReader) -> Iterator[StagingTable | None]:
+        """Lines with their numbers, `n` and `line`, as a table that is not stored: it can be read once. A row without a
+        proven shape has minus its number in place of the shape's. None if no shape can be proven from parsed rows."""
+        layout = self._known.layout
+        proofs = self._proofs(layout)
+        if not proofs.of_parsed:
+            yield None
+            return
+        parsed = self._parsed(layout, proofs.shape, read_all=True, together=proofs.together)
+        values = LayoutColumns(layout, self._known.columns).all()
+        listed = "".join(f", {each.sql} AS {name_sql(each.name)}" for each in values)
+        sql = f"(SELECT coalesce({SHAPE}, -n)::INTEGER AS {SHAPE_COLUMN}{listed} FROM ({parsed}))"
+        with self._session.registered("chunk", lines), self._masks(proofs.together):
+            yield StagingTable(sql, layout, tuple(self._known.columns))
+
+    def replace_with(self, file: File, layout: Layout, shapes: tuple[Object, ...]) -> None:
+        """Replaces all staged rows with those of the file, except for rows without a proven shape. REQUIRES: no rows
+        are held or kept as text, and none were spilled."""
+        for table in self._tables:
+            self._session.execute(f"DROP TABLE {table.name}")
+        self._tables = []
+        name = "passed"
+        rows = f"SELECT * FROM read_parquet({text_sql(str(file))}) WHERE {SHAPE_COLUMN} > 0"
+        self._session.execute(f"CREATE TEMP VIEW {name} AS {rows}")
+        self._file = StagingTable(name, layout, shapes)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether all rows so far are in tables of the session."""
+        whole = self._held is None and self._text_table is None and self._file is None
+        return whole and not self._spilled.files
+
+    def _proofs(self, layout: Layout) -> _Proofs:
+        arms = " ".join(f"WHEN regexp_full_match(line, {text_sql(text)}) THEN {id}" for id, text in self.patterns())
+        matched = f"CASE {arms} END" if arms else "NULL::INTEGER"
+        shapes = self._known.frequent()
+        together = self._families_of(shapes, layout)
+        numbers = {shape: self._known.columns[shape] for shape in shapes if shape not in together.masks}
+        shown = proof(numbers, self._known.styles, layout, self._times)
+        of_parsed = bool(shown or together.masks)
+        return _Proofs(f"coalesce({shown or 'NULL'}, {matched})", matched, together, of_parsed)
 
     def _families_of(self, shapes: Sequence[Object], layout: Layout) -> ProvenFamilies:
         key = tuple(shapes), layout
@@ -170,23 +218,30 @@ class Staging:
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
         read_columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
-        read = structure(table.layout)
-        row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
-        if together.masks:
-            rows = together.rows(f"SELECT *, {row} AS {ROW} FROM chunk", shape)
-        elif read_all:
-            rows = f"SELECT n, {shape} AS {SHAPE}, {ROW} FROM (SELECT *, {row} AS {ROW} FROM chunk)"
-        else:
-            row = f"CASE WHEN {SHAPE} IS NOT NULL THEN {row} END"
-            rows = f"SELECT n, {SHAPE}, {row} AS {ROW} FROM (SELECT *, {shape} AS {SHAPE} FROM chunk)"
+        rows = self._parsed(table.layout, shape, read_all=read_all, together=together)
         values = "".join(f", {each.sql}" for each in read_columns)
-        masks = (
-            self._session.registered("masks", together.table(self._known.columns)) if together.masks else nullcontext()
-        )
-        with self._chunk(pa.table(chunk)), masks:
+        with self._chunk(pa.table(chunk)), self._masks(together):
             self._session.execute(
                 f"INSERT INTO {table.name} SELECT {SHAPE}, CASE WHEN {SHAPE} IS NULL THEN n END{values} FROM ({rows})"
             )
+
+    def _parsed(self, layout: Layout, shape: str, *, read_all: bool, together: ProvenFamilies) -> str:
+        """A query for the number, the shape and the parsed struct of each row of `chunk`."""
+        read = structure(layout)
+        row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
+        if together.masks:
+            return together.rows(f"SELECT *, {row} AS {ROW} FROM chunk", shape)
+        if read_all:
+            return f"SELECT n, {shape} AS {SHAPE}, {ROW} FROM (SELECT *, {row} AS {ROW} FROM chunk)"
+        row = f"CASE WHEN {SHAPE} IS NOT NULL THEN {row} END"
+        return f"SELECT n, {SHAPE}, {row} AS {ROW} FROM (SELECT *, {shape} AS {SHAPE} FROM chunk)"
+
+    def _masks(self, together: ProvenFamilies) -> AbstractContextManager[None]:
+        if not together.masks:
+            return nullcontext()
+        masks = together.table(self._known.columns)
+        # As a reader they have no size, so the engine joins the rows with them, never them with a table of all rows.
+        return self._session.registered("masks", masks.to_reader())
 
     @contextmanager
     def _chunk(self, table: pa.Table) -> Iterator[None]:
@@ -249,7 +304,7 @@ class SpilledTables:
         self._session = session
         self._bytes_max = session.limits.memory_bytes // _SPILL_SHARE
         self._held: dict[str, int] = {}  # by table: the size of its rows as text
-        self._files: dict[str, list[File]] = {}
+        self.files: dict[str, list[File]] = {}  # by table
 
     def add(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
         """Counts rows of that size, and spills the table if it is too large. Returns whether it did. `by` returns the
@@ -257,7 +312,7 @@ class SpilledTables:
         self._held[table] = self._held.get(table, 0) + size
         if self._held[table] < self._bytes_max:
             return False
-        files = self._files.setdefault(table, [])
+        files = self.files.setdefault(table, [])
         file = File(self._session.folder) / f"{table}-{len(files)}.parquet"
         terms = by()
         order = f" ORDER BY {', '.join(terms)}" if terms else ""
@@ -272,7 +327,7 @@ class SpilledTables:
 
     def view(self, table: str) -> str:
         """The name of a table or view with all of its rows. To be called when no more rows follow."""
-        files = self._files.get(table)
+        files = self.files.get(table)
         if not files:
             return table
         listed = ", ".join(text_sql(str(file)) for file in files)
