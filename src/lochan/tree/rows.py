@@ -184,7 +184,13 @@ def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there
         one, other = left.slice(here[start], end - start), right.slice(there[start], end - start)
         same[start:end], short[start:end] = same_content(one, other), False
     rows = np.flatnonzero(short)
-    same[rows] = same_content(take_rows(left, here[rows]), take_rows(right, there[rows]))
+    for name in names:  # the first of them, the size, differs in most that differ: only equal rows are compared further
+        if not len(rows):
+            break
+        sides = (left.select([name]), here[rows]), (right.select([name]), there[rows])
+        equal = _same_values(*(take_rows(side, at).column(0) for side, at in sides))
+        same[rows[~equal]] = False
+        rows = rows[equal]
     return same
 
 
@@ -207,9 +213,12 @@ def same_content(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
     for name in left.schema.names:
         if name not in CONTENT:
             continue
-        one, other = left.column(name), right.column(name)
-        same &= _same_maps(one, other) if pa.types.is_map(one.type) else _mask(pc.equal(one, other))
+        same &= _same_values(left.column(name), right.column(name))
     return same
+
+
+def _same_values(left: pa.Array, right: pa.Array) -> Mask:
+    return _same_maps(left, right) if pa.types.is_map(left.type) else _mask(pc.equal(left, right))
 
 
 class Edited(NamedTuple):

@@ -18,6 +18,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
@@ -78,7 +79,7 @@ def serve(
 ) -> NoReturn:
     """Serves this front, and others that the companion sends. `serving` is what `child.serve` takes."""
     hello, env, report = serving
-    memory_bytes = resident_bytes()
+    memory_bytes, state = resident_bytes(), ProcessState()
     for _ in range(_COMMANDS_MAX):
         files = _open_files()  # with the one of this connection, as at the end
         request = child.begin(connection, hello, env)
@@ -86,6 +87,7 @@ def serve(
         if code or not _is_usual(request) or not process.is_written() or warmth.trace() != NO_NEWS:
             child.end(connection, code, report)
         _release()
+        state.restore()
         if threads() != 1 or _open_files() != files or resident_bytes() > memory_bytes + _GROWTH_BYTES_MAX:
             child.end(connection, code, report)
         warmth.lakes.give_back()
@@ -98,6 +100,19 @@ def serve(
         gc.collect()
         connection = _next(channel)
     os._exit(0)
+
+
+class ProcessState:
+    """What a command changes in its process besides what it takes over of its front: it hides pandas, unless it runs
+    Spark, and Python looks for the folder of temporary files once."""
+
+    def __init__(self) -> None:
+        self._meta_path = [*sys.meta_path]
+        self._temporary = tempfile.tempdir
+
+    def restore(self) -> None:
+        sys.meta_path[:] = self._meta_path
+        tempfile.tempdir = self._temporary
 
 
 def _is_usual(request: wire.CommandRequest) -> bool:
