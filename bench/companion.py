@@ -118,9 +118,10 @@ class Companion:
         return found
 
     def seconds(self) -> float:
-        """Of the processes that it forked and has seen to their end, and of itself."""
+        """Of itself, of the processes that it forked and has seen to their end, and of those that are there still."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        own = int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+        there = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        own = sum(map(_schedule_ns, (self.pid, *map(int, there)))) / 1e9
         return own + sum(int(fields[at]) for at in (13, 14)) / _TICKS
 
     def settle(self) -> None:
@@ -128,6 +129,14 @@ class Companion:
         before = -1.0
         while before != (before := self.seconds()):
             time.sleep(0.1)
+
+
+def _schedule_ns(pid: int) -> int:
+    """The processor time of all threads of a process."""
+    try:
+        return sum(int((each / "schedstat").read_text().split()[0]) for each in Path(f"/proc/{pid}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return 0
 
 
 @contextmanager

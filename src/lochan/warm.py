@@ -51,6 +51,13 @@ class WarmStates(dict[str, "State"]):
         """Returns whether any journal was read further than its warm state."""
         return any(each.tail.state.digest != self._taken.get(name) for name, each in self._opened.items())
 
+    def give_back(self) -> None:
+        """Takes the states back that were not read further: the lakes that had them are closed."""
+        for name, opened in self._opened.items():
+            if opened.tail.state.digest == self._taken.get(name):
+                self[name] = opened.tail.state
+        self.settle()
+
     def settle(self) -> None:
         self._taken.clear()
         self._opened.clear()
@@ -113,6 +120,12 @@ class WarmLakes:
             lake = self._lakes.get(key)
             if lake is not None:
                 lake.settle()
+
+    def give_back(self) -> None:
+        """Prepares for the next command of this process, after one that has read nothing new."""
+        for url, lake in self.used:
+            self.at(url, lake).states.give_back()
+        self.used.clear()
 
     def drop(self, url: str, lake: str) -> None:
         self._lakes.drop((url, lake))

@@ -15,6 +15,15 @@ def rehearse() -> None:
             rehearsal()
 
 
+def rehearse_again() -> None:
+    """Replaces what a command of this process has used up."""
+    if "lochan.engines.duckdb.session" in _done:
+        from lochan.engines.duckdb.instances import close_left
+
+        close_left()
+        _engine()
+
+
 def _configuration() -> None:
     from lochan.config.load import load
 

@@ -59,7 +59,7 @@ def leave(end: SystemExit) -> NoReturn:
     finalized, the process aborts, whatever the command has printed: this was seen in a third of the runs on a busy
     machine. DuckDB would complain on stderr that it was not closed."""
     clean()
-    if not _is_written():
+    if not is_written():
         leave_at_once(end.code if isinstance(end.code, int) else _UNWRITTEN)
     gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
     if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
@@ -83,13 +83,13 @@ def leave_at_once(code: int, last: Callable[[int], None] = lambda code: None) ->
         import logging
 
         logging.shutdown()
-    if not _is_written():
+    if not is_written():
         code = code or _UNWRITTEN
     last(code)
     os._exit(code)
 
 
-def _is_written() -> bool:
+def is_written() -> bool:
     """Whether all output has left. Otherwise there is no room for it, and Python would complain once more and choose an
     exit code of its own."""
     done = True

@@ -27,6 +27,7 @@ from lochan.tree.trees import Trees
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIDE = pa.struct([field for field in ENTRY_SCHEMA if field.name != "path"])
+_KINDS = pa.array([CHANGED, ADDED, REMOVED])
 _DEPTH_MAX = 100  # each level is a column of its own
 DIFF_SCHEMA = pa.schema(
     [
@@ -221,19 +222,21 @@ def _lies_in(ref: RangeRef, within: PathSpan) -> bool:
 
 def _differences(window: _Window) -> pa.Table:
     found, left, right = window.compared(), window.left, window.right
-    kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
     sides = side_column(left, found.left), side_column(right, found.right)
-    return pa.table([found.paths, pa.array(kinds, pa.string()), *sides], schema=DIFF_SCHEMA)
+    return pa.table([found.paths, _kinds(found), *sides], schema=DIFF_SCHEMA)
+
+
+def _kinds(found: Compared) -> pa.StringArray:
+    return _KINDS.take(pa.array((found.left < 0) + 2 * (found.right < 0)))
 
 
 def _size_differences(window: _Window) -> pa.Table:
     found = window.compared()
-    kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
     sizes = [
         pa.array(batch.column("size").to_numpy()[np.maximum(rows, 0)] if batch.num_rows else rows, mask=rows < 0)
         for batch, rows in ((window.left, found.left), (window.right, found.right))
     ]
-    return pa.table([found.paths, pa.array(kinds, pa.string()), *sizes], names=["path", "kind", "left", "right"])
+    return pa.table([found.paths, _kinds(found), *sizes], names=["path", "kind", "left", "right"])
 
 
 def _count(window: _Window) -> DiffCounts:

@@ -113,7 +113,7 @@ def changed_paths(*sides: RangeParts) -> pa.StringArray:
 
 
 class RowsAt(NamedTuple):
-    """The entries that a range has at some paths, in any order."""
+    """The entries that a range has at some paths, in any order, perhaps among others."""
 
     batch: pa.RecordBatch
     rows: Indices  # the row of each path; -1 if the range has no such entry
@@ -136,8 +136,8 @@ def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: M
     base, patch = side.rows.batch.select(names), side.patch
     rows = np.full(len(paths), -1, np.int64)
     if patch is None:
-        rows[found] = np.arange(int(found.sum()))
-        return RowsAt(take_rows(base, at[found]), rows)
+        rows[found] = at[found]
+        return RowsAt(base, rows)  # all of it: only a few columns of it may be looked at, and of few rows
     over, patched = locate(patch.column("path"), paths)
     there = patched.copy()
     there[patched] = ~_mask(patch.column("deleted"))[over[patched]]

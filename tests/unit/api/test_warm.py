@@ -61,18 +61,30 @@ def test_what_was_read_before_is_no_news(lake: Path) -> None:
     assert _followed(lakes) == 1
     for _ in range(2):
         assert run(_listed(lake, lakes)) == ["a"]
-        # A command is a process of its own; here the states that it took are put back by hand.
         assert not files_read(lakes)
-        assert _again(lakes) == 0
+        lakes.give_back()
 
 
-def _again(lakes: WarmLakes) -> int:
-    news = len(files_read(lakes))
-    for warm in (lakes.at(*key) for key in list(lakes.used)):
-        for name, journal in warm.states._opened.items():
-            warm.states[name] = journal.tail.state
-    lakes.settle()
-    return news
+def test_a_state_that_was_read_further_is_not_given_back(lake: Path) -> None:
+    """What follows would be read by each command again, until the one that keeps the states has read it too."""
+    lakes = WarmLakes()
+    run(_put(lake, "a"))
+    run(_listed(lake, lakes))
+    _followed(lakes)
+    run(_listed(lake, lakes))
+    [key] = lakes.used
+    known = lakes.at(*key).states
+    assert not known  # the command has taken them
+    lakes.give_back()
+    before = dict(known)
+    assert before and not lakes.used
+    run(_put(lake, "b"))
+    assert run(_listed(lake, lakes)) == ["a", "b"]
+    assert files_read(lakes)
+    lakes.give_back()
+    assert len(before.keys() - known.keys()) == 1  # the repository's journal, and not the lake's
+    assert all(known[name].digest == before[name].digest for name in known)
+    assert run(_listed(lake, lakes)) == ["a", "b"]
 
 
 def test_what_others_wrote_is_news(lake: Path) -> None:

@@ -1,5 +1,7 @@
 """Rows inserted as slices or one by one are the same. Comparing two batches gives what a dict would give."""
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -79,3 +81,23 @@ def test_a_span_holds_what_begins_so_and_comes_behind(prefix: str, after: str) -
     assert within.low <= within.high
     for path in ("a", "a/", "a/x", "a/y", "b", "z", "ü", "üü", "\U0001f600"):
         assert (within.low <= path.encode() < within.high) == (path.startswith(prefix) and path > after)
+
+
+PATHS = st.lists(st.text(st.sampled_from("aé\x00/🐟"), max_size=3), unique=True).map(
+    lambda each: sorted(each, key=str.encode)
+)
+
+
+@settings(deadline=None)
+@given(paths=PATHS.filter(bool), wanted=PATHS, behind=st.booleans(), cut=st.integers(0, 9))
+def test_paths_are_searched_alike_with_an_older_arrow(
+    paths: list[str], wanted: list[str], behind: bool, cut: int
+) -> None:
+    texts = [each.encode() for each in paths]
+    find = bisect_right if behind else bisect_left
+    expected = [find(texts, each.encode()) for each in wanted]
+    whole = pa.array(paths, pa.string())
+    parts = pa.chunked_array([whole[:cut], whole[cut:]], pa.string())
+    for array in (whole, pa.array(["", *paths], pa.string())[1:], parts):
+        for search in (rows.first_rows, rows.halve):
+            assert search(array, pa.array(wanted, pa.string()), behind=behind).tolist() == expected

@@ -1,5 +1,5 @@
 """The companion: a warm process of one user that runs light commands, so that each need not import and read everything
-again. docs/design/0020-companion.md describes how and why.
+again. docs/design/0020-companion.md describes how and why. Commands that only read share a child (`reader`).
 
     front ──(request, stdin, stdout, stderr, working folder)──> child of the companion ──> the command
       └────────────────── signals, by its pidfd ──────────────────┘        exit code ──> front

@@ -1,5 +1,5 @@
 """A process that the companion has forked: it becomes the process that the user started, as far as a command can see,
-runs the command, and answers how that ended."""
+runs the command, and answers how that ended. `reader.py` is one that does this more than once."""
 
 import _socket
 import io
@@ -9,8 +9,9 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NoReturn, TextIO
 
 from lochan.cli import process
@@ -21,6 +22,7 @@ from lochan.cli.companion.wire import CommandRequest
 _PATIENCE_S = 5.0  # how long a front may take to send its request, and "go"
 _INTERRUPTED = 130
 _BUG = 1  # Python's own exit code behind a traceback
+_LIMITS = {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
 
 
 class Unfit(Exception):
@@ -30,6 +32,12 @@ class Unfit(Exception):
 def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], report: Callable[[], None]) -> NoReturn:
     """Serves a front in this child. `env` is the environment that the companion was started with; `report` reports to
     it what the command has used, before the command's end is answered."""
+    request = begin(connection, hello, env)
+    end(connection, run(request), report)
+
+
+def begin(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes]) -> CommandRequest:
+    """Returns what the front requests, when it has sent "go". Otherwise this process ends."""
     try:
         connection.settimeout(_PATIENCE_S)
         if not wire.receive_hello(connection, hello):
@@ -47,17 +55,21 @@ def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], rep
         connection.settimeout(None)
     except (Unfit, OSError, EOFError, ValueError):
         _refuse(connection)
+    return request
 
+
+def end(connection: _socket.socket, code: int, report: Callable[[], None]) -> NoReturn:
     def answer(code: int) -> None:
         report()
         wire.send_answer(connection, wire.EXIT, code)
 
-    process.leave_at_once(_run(request.blocked), answer)
+    process.leave_at_once(code, answer)
 
 
-def _run(blocked: list[int]) -> int:
+def run(request: CommandRequest) -> int:
+    """Runs the command. Returns its exit code."""
     try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, request.blocked)
         process.command()
     except SystemExit as end:
         code = end.code
@@ -120,23 +132,36 @@ def _take_environment(env: dict[bytes, bytes]) -> None:
 
 
 def _take_limits(front: int) -> None:
-    """Takes over the limits of `ulimit`, `nice`, `chrt` and `taskset`."""
     try:
-        for limit in {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}:
-            theirs = resource.prlimit(front, limit)
-            if theirs != resource.getrlimit(limit):
-                resource.setrlimit(limit, theirs)
-        nice = os.getpriority(os.PRIO_PROCESS, front)
-        if nice != os.getpriority(os.PRIO_PROCESS, 0):
-            os.setpriority(os.PRIO_PROCESS, 0, nice)
-        policy = os.sched_getscheduler(front)
-        if policy != os.sched_getscheduler(0):
-            os.sched_setscheduler(0, policy, os.sched_getparam(front))
-        processors = os.sched_getaffinity(front)
-        if processors != os.sched_getaffinity(0):
-            os.sched_setaffinity(0, processors)
+        for take in _differing_limits(front):
+            take()
     except (OSError, ValueError) as error:
         raise Unfit from error
+
+
+def has_limits_of(front: int) -> bool:
+    """Returns whether this process has the same limits as the front."""
+    try:
+        return not any(True for _ in _differing_limits(front))
+    except (OSError, ValueError):
+        return False
+
+
+def _differing_limits(front: int) -> Iterator[Callable[[], object]]:
+    """Yields what takes over a limit of `ulimit`, `nice`, `chrt` or `taskset`, for each that differs."""
+    for limit in _LIMITS:
+        theirs = resource.prlimit(front, limit)
+        if theirs != resource.getrlimit(limit):
+            yield partial(resource.setrlimit, limit, theirs)
+    nice = os.getpriority(os.PRIO_PROCESS, front)
+    if nice != os.getpriority(os.PRIO_PROCESS, 0):
+        yield partial(os.setpriority, os.PRIO_PROCESS, 0, nice)
+    policy = os.sched_getscheduler(front)
+    if policy != os.sched_getscheduler(0):
+        yield partial(os.sched_setscheduler, 0, policy, os.sched_getparam(front))
+    processors = os.sched_getaffinity(front)
+    if processors != os.sched_getaffinity(0):
+        yield partial(os.sched_setaffinity, 0, processors)
 
 
 def _stream(file: int, encoding: tuple[str, str] | None) -> TextIO | None:

@@ -26,6 +26,13 @@ LIGHT = frozenset(
         "use", "workspace",
     )
 )  # fmt: skip
+# Of those, the ones that change nothing, or mostly. One process of the companion runs many of them, one by one.
+READING = frozenset(
+    (
+        "branch list", "diff", "explain", "fs ls", "fs stat", "log", "ls", "merge-base", "query", "repo list",
+        "repo show", "show", "sql", "status", "tag list",
+    )
+)  # fmt: skip
 NO_COMPANION = "--no-companion"
 _WITH_VALUE = ("--lake", "--profile", "--config", "--set", "-s")
 _OWN_FILES = ("/dev/fd/", "/dev/tty", "/proc/self/", "/proc/thread-self/")
@@ -51,6 +58,14 @@ def verb_of(words: list[str]) -> str | None:
                 verb = word
             skip = word in _WITH_VALUE
     return verb
+
+
+def only_reads(words: list[str]) -> bool:
+    verb = verb_of(words)
+    if verb is None:
+        return False
+    at = words.index(verb)
+    return verb in READING or " ".join(words[at : at + 2]) in READING
 
 
 def names_own_files() -> bool:
@@ -94,7 +109,7 @@ def _begin(connection: _socket.socket, path: str, streams: list[int], blocked: l
         connection.connect(path)
         if wire.peer(connection)[1] != os.geteuid():
             return None
-        wire.send_hello(connection, place.hello())
+        wire.send_hello(connection, wire.READS if only_reads(sys.argv[1:]) else wire.ANY, place.hello())
         if wire.receive_answer(connection)[0] != wire.HELLO:
             return None
         folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

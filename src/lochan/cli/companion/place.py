@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _KIND, _IS_FOLDER, _IS_SOCKET = 0o170000, 0o040000, 0o140000  # of a mode; the module `stat` need not be imported
 _FOLDER_MAX = 107 - len("/lochan/companion-01234567.sock.0123456789")  # the path of a Unix socket is no longer

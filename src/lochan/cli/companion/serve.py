@@ -13,10 +13,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from lochan import __version__
 from lochan.cli.companion import place, wire
+
+if TYPE_CHECKING:
+    from lochan.cli.companion.reader import Reader
 
 IDLE_S = 600.0
 _LOOK_S = 15.0  # how often it looks whether its code and its socket are still there
@@ -44,6 +47,7 @@ class Companion:
         self._code = CodeFiles()
         self._poll = select.poll()
         self._running: dict[int, RunningCommand] = {}  # by its pidfd
+        self._reader: Reader | None = None  # if it runs no command it is not among the running
         self._fronts: dict[int, int] = {}  # the descriptor of a connection -> pidfd
         self._traces: list[bytes] = []  # of commands that have ended, to be followed when no front waits
         self._following: Iterator[None] | None = None
@@ -76,67 +80,100 @@ class Companion:
                 return
             if not events and not self._is_good():
                 return
-            for file, what in events:
-                self._handle(file, what)
+            for file, _ in events:
+                self._handle(file)
+            if any(file == self._listener.fileno() for file, _ in events):
+                self._accept()  # at last: a new connection may get the number of one that has just been closed
 
-    def _handle(self, file: int, what: int) -> None:
-        if file == self._listener.fileno():
-            self._accept()
-        elif file in self._fronts:
+    def _handle(self, file: int) -> None:
+        if file in self._fronts:
             self._front_left(file)
         elif file in self._running:
             self._ended(file)
+        elif self._reader is not None and file == self._reader.pidfd:
+            self._end_reader()
 
     def _stop(self, *_: object) -> None:
         self._ends = True
 
     # --- commands ----------------------------------------------------------------------------------------------------
     def _accept(self) -> None:
+        from lochan.cli.companion.child import has_limits_of
         from lochan.cli.companion.warmth import threads
 
         try:
             connection = self._listener.accept()[0]
         except OSError:
             return
-        if wire.peer(connection)[1] != os.geteuid() or not self._is_good() or threads() != 1:
+        front, user = wire.peer(connection)
+        if user != os.geteuid() or not self._is_good() or threads() != 1:
             connection.close()
             self._ends = self._ends or threads() != 1 or not self._is_good()
             return
-        try:
-            reads, writes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:  # too many files are open
+        kind = wire.peek_kind(connection)
+        if kind == b"":
             connection.close()
             return
-        with suppress(OSError):  # the user's pipes are too large already; then a long trace is lost
-            fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, _TRACE_BYTES_MAX)
         self._asked += 1
         self._note(beginning=1)
+        reads = kind == wire.READS and has_limits_of(front)
+        if reads and self._reader is not None and self._reader.pidfd not in self._running:
+            if self._reader.give(connection):
+                self._begun(RunningCommand(self._reader.pid, connection, self._reader.trace), self._reader.pidfd)
+                return
+            self._end_reader()
+        self._fork(connection, stays=reads and self._reader is None)
+
+    def _fork(self, connection: socket.socket, *, stays: bool) -> None:
+        """Forks a process for the front. It `stays` for others as the reader."""
+        from lochan.cli.companion.reader import Reader
+
+        files: list[int] = []
         try:
+            files += os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if stays else (None, None)
+            reads, writes = files
+            with suppress(OSError):  # the user's pipes are too large already; then a long trace is lost
+                fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, _TRACE_BYTES_MAX)
             pid = os.fork()
-        except OSError:  # there is no room for one more process: the front does the work itself
-            for file in (reads, writes):
+        except OSError:  # too many files or processes: the front does the work itself
+            for file in files:
                 os.close(file)
             connection.close()
+            self._note()
             return
         if not pid:
-            self._serve(connection, writes)
+            if channel is not None:
+                channel.close()
+            self._serve(connection, writes, theirs)
         os.close(writes)
         pidfd = os.pidfd_open(pid)
-        self._running[pidfd] = RunningCommand(pid, connection, reads)
-        self._fronts[connection.fileno()] = pidfd
+        if channel is not None and theirs is not None:
+            theirs.close()
+            self._reader = Reader(channel, pid, pidfd, reads)
         self._poll.register(pidfd, select.POLLIN)
-        self._poll.register(connection.fileno(), select.POLLRDHUP)
+        self._begun(RunningCommand(pid, connection, reads), pidfd)
+
+    def _begun(self, command: RunningCommand, pidfd: int) -> None:
+        self._running[pidfd] = command
+        self._fronts[command.connection.fileno()] = pidfd
+        self._poll.register(command.connection.fileno(), select.POLLRDHUP)
         if len(self._running) >= _CHILDREN_MAX:
             self._poll.unregister(self._listener)
 
-    def _serve(self, connection: socket.socket, writes: int) -> NoReturn:
+    def _serve(self, connection: socket.socket, writes: int, channel: socket.socket | None) -> NoReturn:
         """Serves a front, in the new process, which keeps none of the companion's connections."""
         try:
-            from lochan.cli.companion import child
+            from lochan.cli.companion import child, reader
 
             signal.set_wakeup_fd(-1)
             for file in (self._listener.detach(), self._lock, *self._woken):
                 os.close(file)
+            if self._reader is not None:
+                self._reader.close()
+                if self._reader.pidfd not in self._running:
+                    os.close(self._reader.pidfd)
+                    os.close(self._reader.trace)
             for pidfd, other in self._running.items():
                 os.close(pidfd)
                 os.close(other.trace)
@@ -146,24 +183,38 @@ class Companion:
                 with suppress(OSError):
                     os.write(writes, self._warmth.trace())
 
-            child.serve(connection, self._hello, self._env, report)
+            if channel is None:
+                child.serve(connection, self._hello, self._env, report)
+            reader.serve(connection, channel, self._warmth, (self._hello, self._env, report))
         finally:
             os._exit(1)
 
     def _front_left(self, file: int) -> None:
         """Ends the child of a front that was killed, has its answer, or does the work itself. In none of these cases is
-        the child still needed."""
+        the child still needed. The reader stays, if it has run the command."""
         pidfd = self._fronts.pop(file)
         self._poll.unregister(file)
+        if self._reader is not None and self._reader.pidfd == pidfd and self._reader.is_done():
+            self._pop(pidfd).connection.close()
+            self._served += 1
+            self._reader.wake()
+            self._note()
+            if self._reader.is_outdated:
+                self._end_reader()
+            return
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    def _pop(self, pidfd: int) -> RunningCommand:
+        command = self._running.pop(pidfd)
+        if len(self._running) == _CHILDREN_MAX - 1:
+            self._poll.register(self._listener, select.POLLIN)
+        return command
 
     def _ended(self, pidfd: int) -> None:
         from lochan.cli.companion.warmth import NO_NEWS
 
-        command = self._running.pop(pidfd)
-        if len(self._running) == _CHILDREN_MAX - 1:
-            self._poll.register(self._listener, select.POLLIN)
+        command = self._pop(pidfd)
         _, status = os.waitpid(command.pid, 0)
         file = command.connection.fileno()
         if self._fronts.pop(file, None) is not None:
@@ -174,16 +225,32 @@ class Companion:
                 else:
                     wire.send_answer(command.connection, wire.EXIT, os.WEXITSTATUS(status))
         command.connection.close()
-        self._poll.unregister(pidfd)
-        os.close(pidfd)
         with suppress(OSError):
             traced = os.read(command.trace, _TRACE_BYTES_MAX)
             if traced:  # otherwise it was refused, or killed
                 self._served += 1
             if traced and traced != NO_NEWS:
                 self._traces.append(traced)
-        os.close(command.trace)
+        self._forget(pidfd, command.trace)
         self._note()
+
+    def _forget(self, pidfd: int, trace: int) -> None:
+        """Closes what the companion has of a process that has ended."""
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        os.close(trace)
+        if self._reader is not None and self._reader.pidfd == pidfd:
+            self._reader.close()
+            self._reader = None
+
+    def _end_reader(self) -> None:
+        """REQUIRES: it runs no command. The next one that only reads gets a new reader, which has all that the
+        companion has."""
+        if self._reader is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._reader.pidfd, signal.SIGKILL)
+            os.waitpid(self._reader.pid, 0)
+            self._forget(self._reader.pidfd, self._reader.trace)
 
     # --- between them ------------------------------------------------------------------------------------------------
     def _follow(self) -> None:
@@ -194,6 +261,10 @@ class Companion:
             return
         self._following = None
         self._code.remember()
+        if self._reader is not None:
+            self._reader.is_outdated = True
+            if self._reader.pidfd not in self._running:
+                self._end_reader()
         self._note()
 
     def _is_good(self) -> bool:

@@ -1,8 +1,8 @@
 """What front and companion send each other over the socket.
 
-    front      hello          request, descriptors                  "go"
-    child              "hello"                       "ready", pidfd       "exit" code, or "killed" signal
-                                                     or "refused"
+    front      kind, hello          request, descriptors                  "go"
+    child                    "hello"                       "ready", pidfd       "exit" code, or "killed" signal
+                                                           or "refused"
 
 The descriptors are sent to a process that has answered: in the queue of one that is stuck, they would keep the pipes of
 a command open that does its work itself.
@@ -15,6 +15,7 @@ import marshal
 import os
 import sys
 
+READS, ANY = b"r", b"a"  # kinds of commands: one that only reads, and one that may do anything
 HELLO, READY, REFUSED, EXIT, KILLED = b"H", b"R", b"N", b"E", b"K"
 GO = b"G"
 ANSWER_BYTES = 5  # one letter and a number
@@ -22,6 +23,7 @@ REQUEST_BYTES_MAX = 16 << 20  # the kernel gives a process less than that for ar
 _HEAD_BYTES = 8
 _INT_BYTES = 4  # of C, on every machine that Linux runs on
 _FILES_MAX = 4
+_KIND_S = 0.05  # a front sends it as soon as it is connected, but the machine may be busy
 
 
 class CommandRequest:
@@ -59,12 +61,26 @@ def peer(connection: _socket.socket) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def send_hello(connection: _socket.socket, hello: bytes) -> None:
-    connection.sendall(len(hello).to_bytes(_HEAD_BYTES, "big") + hello)
+def send_hello(connection: _socket.socket, kind: bytes, hello: bytes) -> None:
+    connection.sendall(kind + len(hello).to_bytes(_HEAD_BYTES, "big") + hello)
+
+
+def peek_kind(connection: _socket.socket) -> bytes | None:
+    """Returns the kind of the command, which stays to be received; b"" if the front has left already, and None if it
+    says nothing."""
+    try:
+        connection.settimeout(_KIND_S)
+        return connection.recv(1, _socket.MSG_PEEK)
+    except OSError:
+        return None
+    finally:
+        connection.settimeout(None)
 
 
 def receive_hello(connection: _socket.socket, hello: bytes) -> bool:
     """Whether the front is of the same code. Raises OSError, EOFError."""
+    if _receive(connection, 1) not in (READS, ANY):
+        return False
     size = int.from_bytes(_receive(connection, _HEAD_BYTES), "big")
     return size == len(hello) and _receive(connection, size) == hello
 

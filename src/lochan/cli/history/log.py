@@ -9,6 +9,7 @@ import click
 from lochan.cli.options import time
 from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import SHORT, printable, title
+from lochan.cli.session import is_warm
 from lochan.cli.target import Target, optional_uri, ref_uri, work_on
 from lochan.cli.verb import verb
 
@@ -84,7 +85,7 @@ def log_command(
             cells={"id": lambda id: id[:SHORT], "message": printable},
         )
 
-    work_on(uri, work)
+    work_on(uri, work, reads=is_warm())
 
 
 class LogOptions(TypedDict):

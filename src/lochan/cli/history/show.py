@@ -8,6 +8,7 @@ import click
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
 from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import SHORT, printable, show_record, show_records, title
+from lochan.cli.session import is_warm
 from lochan.cli.target import Target, optional_uri, prefix_uri, ref_uri, work_on
 from lochan.cli.verb import verb
 from lochan.errors import Invalid, NotFound
@@ -36,7 +37,7 @@ def show_command(ref: str | None, form: str) -> None:
         columns, cells = (POOL_COLUMNS, POOL_CELLS) if is_pool else (COLUMNS, CELLS)
         await show_stream(differences, form, columns=columns, cells=cells)
 
-    work_on(optional_uri(ref_uri, ref), work)
+    work_on(optional_uri(ref_uri, ref), work, reads=is_warm())
 
 
 def _print(record: dict[str, Any]) -> None:
@@ -117,4 +118,4 @@ def merge_base_command(left: str, right: str, every: bool, form: str) -> None:
             ]
         show_records(records, form, columns=("id", "date", "author", "message"))
 
-    work_on(one, work)
+    work_on(one, work, reads=is_warm())

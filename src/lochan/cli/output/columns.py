@@ -16,7 +16,8 @@ Cells = Mapping[str, Callable[[pa.Array], pa.Array]]
 
 _PAGE = 1 << 16
 _LAID_OUT = 1 << 13  # rows of several tables that are laid out together
-_UNITS = pa.array([" B", " kB", " MB", " GB", " TB", " PB"])
+_UNITS = ("kB", "MB", "GB", "TB", "PB")
+_ENDINGS = pa.array([" B"] * 10 + [f".{tenth} {unit}" for unit in _UNITS for tenth in range(10)])
 # As in `shown`; there are no halves of surrogate pairs in Arrow's texts.
 _COMMANDING = r"[\x00-\x1f\x7f-\x{9f}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
 
@@ -114,20 +115,21 @@ def size_cells(sizes: pa.Array) -> pa.Array:
     """Returns `size` of each number, and an empty text for a null."""
     numbers = sizes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     unit = np.zeros(len(numbers), np.int64)
-    for _ in range(len(_UNITS) - 1):
+    for _ in _UNITS:
         large = numbers >= 1000
         numbers[large] /= 1000
         unit[large] += 1
     tenths = np.rint(numbers * 10).astype(np.int64)
-    fraction = pc.binary_join_element_wise(".", pa.array(tenths % 10).cast(pa.string()), "")
-    fraction = pc.if_else(pa.array(unit > 0), fraction, "")
-    cells = pc.binary_join_element_wise(pa.array(tenths // 10).cast(pa.string()), fraction, _UNITS.take(unit), "")
+    endings = _ENDINGS.take(pa.array(unit * 10 + tenths % 10))
+    cells = pc.binary_join_element_wise(pa.array(tenths // 10).cast(pa.string()), endings, "")
     # Halfway between two, the product above may have been rounded the other way than `size` rounds.
     close = np.flatnonzero(np.abs(numbers * 10 % 1 - 0.5) < 1e-6)
-    texts = {number: size(number) for number in np.unique(sizes.take(pa.array(close)).fill_null(0).to_numpy()).tolist()}
-    exact = [texts[number] for number in sizes.take(pa.array(close)).fill_null(0).to_pylist()]
-    cells = pc.replace_with_mask(cells, _mask(close, len(cells)), pa.array(exact, pa.string()))
-    return pc.if_else(sizes.is_null(), "", cells)
+    if len(close):
+        doubtful = sizes.take(pa.array(close)).fill_null(0)
+        texts = {number: size(number) for number in np.unique(doubtful.to_numpy()).tolist()}
+        exact = [texts[number] for number in doubtful.to_pylist()]
+        cells = pc.replace_with_mask(cells, _mask(close, len(cells)), pa.array(exact, pa.string()))
+    return pc.if_else(sizes.is_null(), "", cells) if sizes.null_count else cells
 
 
 def time_cells(microseconds: pa.Array) -> pa.Array:

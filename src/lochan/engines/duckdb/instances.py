@@ -142,6 +142,12 @@ def open_spare() -> None:
         _spare.sql("SELECT 1").to_arrow_reader().read_all()  # this sets up what the first query needs
 
 
+def close_left() -> None:
+    """Closes the instances that were left open by a command of this process, which has not ended after all."""
+    while _left:
+        _left.pop().close()
+
+
 def close_spare() -> None:
     spare = _take_spare()
     if spare is not None:
