@@ -78,13 +78,18 @@ class StagingUpkeep:
         self._limits = limits
         self._due: set[str] = set()
         self._looked_at: BranchState | None = None
+        self._looked: tuple[int, str] = 0, ""  # the record up to which it was, and its name
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
         """Cheap: looks at counters in the state that this process has folded."""
+        look = self._repository.journal.tail.state.number, branch
+        if look == self._looked:  # many writes arrive together, and one look is enough
+            return
+        self._looked = look
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or found is self._looked_at:  # many writes arrive together, and one look is enough
+        if found is None or found is self._looked_at:
             return
         self._looked_at = found
         if not self._has_work(found.layers, refs.commit(found.head).tree_file):
