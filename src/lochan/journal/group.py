@@ -120,6 +120,11 @@ class GroupCommit:
         self._draining: asyncio.Task[None] | None = None
         self._doubt: SealedRecord | None = None  # a record whose outcome is not known
 
+    @property
+    def leads(self) -> bool:
+        """Whether this is the first by name of the writers that append to the journal now."""
+        return self._rivals.leads
+
     async def submit(self, request: AppendRequest) -> Any:
         """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
         import asyncio
