@@ -1,5 +1,6 @@
 """Files that are written anew under other names: never while somebody may need them, and never with old bytes left."""
 
+# ruff: noqa: PTH115
 import errno
 import os
 from pathlib import Path
