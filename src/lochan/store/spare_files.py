@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from lochan.clock import Clock
-from lochan.store.local_files import FOLDER
+from lochan.store.local_files import FOLDER, SpareFile
 
 _FILES_MAX: Final = 1_024
 _BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for small files
@@ -26,12 +26,6 @@ _BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for sma
 # ticks coarsely has shown another time by then.
 _REST_S: Final = 1.0
 _numbers = count()
-
-
-class SpareFile(NamedTuple):
-    name: bytes
-    fd: int  # open to write
-    size: int  # of what is still in it
 
 
 class SpareFiles:
