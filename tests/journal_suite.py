@@ -700,9 +700,10 @@ class TrimSuite(_Suite):
             return await slots.read(number)
 
         journal, other = await place.journal(slots=Interposed(place.slots(), read=read)), await place.journal()
-        await fill(journal, 3)
         await fill(other, 2, "other")
-        await fill(journal, 4, "later")
+        await fill(journal, 3)
+        await fill(other, 2, "another")
+        await fill(journal, 2, "later")
         written = [await place.bytes_of(number) for number in range(1, 10)]
         await place.overwrite(2, _flipped(written[1]))
         asked.clear()

@@ -10,7 +10,8 @@ import msgspec
 import pyarrow as pa
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True):
+# Entries are in no cycle, and there are very many of them: the garbage collector leaves them out (`gc=False`).
+class Block(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A span of bytes in a file of the store."""
 
     address: str  # a path in the lake, or the URL of a file outside it; never reused, never overwritten
@@ -19,7 +20,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     sha256: bytes
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     path: str
     blocks: tuple[Block, ...]
     size: int
@@ -33,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     metadata: dict[str, str] = {}  # the user's own
 
 
-class Tombstone(msgspec.Struct, frozen=True, array_like=True):
+class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The path is deleted, whatever the layers below hold."""
 
     path: str

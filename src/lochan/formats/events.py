@@ -14,8 +14,9 @@ from lochan.errors import Corrupt, FutureFormat
 from lochan.formats.record import RecordChange
 
 
-class Event(msgspec.Struct, frozen=True):
-    """Fields may be added with a default under the same version; any other change of meaning takes a new version."""
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """Fields may be added with a default under the same version; any other change of meaning takes a new version. An
+    event has plain values and is in no cycle: the garbage collector leaves it out."""
 
     type: ClassVar[str]
     version: ClassVar[int] = 1

@@ -17,7 +17,8 @@ VERSION = 1
 GENESIS = bytes(32)  # the predecessor of record 1
 
 
-class Actor(msgspec.Struct, frozen=True, array_like=True):
+# Records and what is in them are in no cycle: the garbage collector leaves them out (`gc=False`).
+class Actor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The sender of a request: the user, the program (name/version), and where it called from.
 
     The server authenticates the user; on the command line it is the system's user. The author is the person that the
@@ -41,20 +42,20 @@ def address_of(source: str) -> str:
     return host.strip("[]")
 
 
-class RecordChange(msgspec.Struct, frozen=True, array_like=True):
+class RecordChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     type: str
     version: int
     payload: msgspec.Raw
 
 
-class CarriedRequest(msgspec.Struct, frozen=True, array_like=True):
+class CarriedRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A request of the same user that is carried out by another request's changes."""
 
     key: str
     fingerprint: bytes
 
 
-class RecordEntry(msgspec.Struct, frozen=True, array_like=True):
+class RecordEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     actor: Actor
     key: str  # the idempotency key, "" for none (rule J8)
     fingerprint: bytes
@@ -63,7 +64,7 @@ class RecordEntry(msgspec.Struct, frozen=True, array_like=True):
     others: tuple[CarriedRequest, ...] = ()  # requests that the changes carry out too, with the same result
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int
     put_id: bytes  # random: distinguishes our put from another writer's with the same number (J1, J2)
     writer: str
@@ -85,37 +86,21 @@ class SealedRecord(NamedTuple):
 
 
 def encode(record: Record) -> SealedRecord:
-    return SealedRecord(record, frame.seal(MAGIC, VERSION, _encoder.encode(_as_stored(record))))
+    stored = (
+        *(record.number, record.put_id, record.writer, record.time, record.journal, record.previous),
+        [_as_stored(entry) for entry in record.entries],
+    )
+    return SealedRecord(record, frame.seal(MAGIC, VERSION, _encoder.encode(stored)))
 
 
-class _Unclaimed(msgspec.Struct, frozen=True, array_like=True):
-    """An actor without an author, stored as before actors had authors."""
-
-    user: str
-    client: str
-    source: str
-
-
-class _LoneEntry(msgspec.Struct, frozen=True, array_like=True):
-    """An entry of one request, stored as before entries could have several."""
-
-    actor: Actor | _Unclaimed
-    key: str
-    fingerprint: bytes
-    changes: tuple[RecordChange, ...]
-    pending: bool
-
-
-def _as_stored(record: Record) -> Record:
-    return msgspec.structs.replace(record, entries=tuple([_entry_as_stored(entry) for entry in record.entries]))
-
-
-def _entry_as_stored(entry: RecordEntry) -> RecordEntry | _LoneEntry:
+def _as_stored(entry: RecordEntry) -> tuple[object, ...]:
+    """As entries were stored before actors had authors, and before there were entries of several requests, unless it
+    has these. A tuple is stored as a struct is, and quicker to make."""
     by = entry.actor
-    actor = by if by.author else _Unclaimed(by.user, by.client, by.source)
+    actor = by if by.author else (by.user, by.client, by.source)
     if entry.others:
-        return msgspec.structs.replace(entry, actor=actor)
-    return _LoneEntry(actor, entry.key, entry.fingerprint, entry.changes, entry.pending)
+        return actor, entry.key, entry.fingerprint, entry.changes, entry.pending, entry.others
+    return actor, entry.key, entry.fingerprint, entry.changes, entry.pending
 
 
 def decode(data: bytes, what: str) -> SealedRecord:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -46,6 +46,12 @@ class AppendRequest(msgspec.Struct, frozen=True, eq=False):
     key: str = ""
     fingerprint: bytes = b""
     pending: bool = False
+    event: Event | None = None  # the only one that `decide` returns, in every state; then it need not be asked
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the request is the same in every state, and has no key that may be known."""
+        return self.event is not None and not self.key and type(self.actor) is Actor
 
 
 class _Waiting(msgspec.Struct, eq=False):
@@ -70,6 +76,16 @@ class _Waiting(msgspec.Struct, eq=False):
     def fail(self, error: LochanError) -> None:
         self.failure = error
         self.settle()
+
+
+class _Checked(NamedTuple):
+    accepted: list[_Waiting]
+    refused: list[_Waiting]  # and requests that were carried out before: they need no record
+    entries: list[RecordEntry]  # of those that are accepted
+
+    def refuse(self, one: _Waiting, error: Exception) -> None:
+        one.failure = error
+        self.refused.append(one)
 
 
 class GroupCommit:
@@ -103,6 +119,11 @@ class GroupCommit:
         self._queue: deque[_Waiting] = deque()
         self._draining: asyncio.Task[None] | None = None
         self._doubt: SealedRecord | None = None  # a record whose outcome is not known
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the first by name of the writers that append to the journal now."""
+        return self._rivals.leads
 
     async def submit(self, request: AppendRequest) -> Any:
         """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
@@ -267,29 +288,72 @@ class GroupCommit:
         self, batch: list[_Waiting], draft: State, time: int
     ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[RecordEntry]]:
         """J3: checks them in order, each against the state with the earlier ones, and again after every lost race."""
-        accepted: list[_Waiting] = []
-        refused: list[_Waiting] = []  # and requests that were carried out before: they need no record
-        entries: list[RecordEntry] = []
-        size, number = 0, self._tail.next
-        for position, one in enumerate(batch):
-            if size >= RECORD_BYTES_TARGET:
-                return accepted, refused, batch[position:], entries
-            one.failure = None
+        checked = _Checked([], [], [])
+        size, position = 0, 0
+        while position < len(batch) and size < RECORD_BYTES_TARGET:
+            fixed = self._fixed_entries(batch, position, RECORD_BYTES_TARGET - size)
+            if fixed:
+                self._apply_fixed(batch[position : position + len(fixed)], fixed, draft, time, checked)
+                size += sum([len(entry.changes[0].payload) for entry in fixed])
+                position += len(fixed)
+                continue
+            one = batch[position]
+            position += 1
             try:
                 entry = self._entry(one.request, draft, time)
-                if isinstance(entry, KeyedResult):
-                    one.result = entry.result
-                    refused.append(one)
-                    continue
-                one.result = draft.apply(entry, number, time)
             except Exception as error:  # even a bug in its own check: it fails alone, and the batch continues
-                one.failure = error
-                refused.append(one)
+                checked.refuse(one, error)
                 continue
-            size += _size(entry.changes)
-            accepted.append(one)
-            entries.append(entry)
-        return accepted, refused, [], entries
+            if isinstance(entry, KeyedResult):
+                one.failure, one.result = None, entry.result
+                checked.refused.append(one)
+            elif self._apply(one, entry, draft, time, checked):
+                size += _size(entry.changes)
+        return checked.accepted, checked.refused, batch[position:], checked.entries
+
+    def _fixed_entries(self, batch: list[_Waiting], start: int, bytes_max: int) -> list[RecordEntry]:
+        """The entries of the requests from there on whose events nobody has to decide. The last one may be larger."""
+        entries: list[RecordEntry] = []
+        size = 0
+        for at in range(start, len(batch)):
+            request = batch[at].request
+            event = request.event
+            if event is None or not request.is_fixed or size >= bytes_max:
+                break
+            change = events.change(event)
+            size += len(change.payload)
+            if len(change.payload) > ENTRY_BYTES_MAX:
+                break
+            entries.append(RecordEntry(request.actor, "", b"", (change,)))
+        return entries
+
+    def _apply_fixed(
+        self, requests: list[_Waiting], entries: list[RecordEntry], draft: State, time: int, checked: _Checked
+    ) -> None:
+        at, number = 0, self._tail.next
+        while at < len(entries):
+            length, results = draft.apply_run(entries, at, number, time)
+            if results is None:
+                for one, entry in zip(requests[at : at + length], entries[at : at + length], strict=True):
+                    self._apply(one, entry, draft, time, checked)
+            else:
+                for one, result in zip(requests[at : at + length], results, strict=True):
+                    one.failure, one.result = None, result
+                checked.accepted.extend(requests[at : at + length])
+                checked.entries.extend(entries[at : at + length])
+            at += length
+
+    def _apply(self, one: _Waiting, entry: RecordEntry, draft: State, time: int, checked: _Checked) -> bool:
+        """False: it is refused."""
+        try:
+            one.result = draft.apply(entry, self._tail.next, time)
+        except Exception as error:
+            checked.refuse(one, error)
+            return False
+        one.failure = None
+        checked.accepted.append(one)
+        checked.entries.append(entry)
+        return True
 
     def _entry(self, request: AppendRequest, draft: State, time: int) -> RecordEntry | KeyedResult:
         """J8 comes first: a repeated request must not be checked against the state that it made itself."""

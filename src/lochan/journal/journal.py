@@ -33,6 +33,7 @@ _FOLLOW_PAUSE_S = 0.25
 # The least time between two trims of a process behind its own appends. In a bucket nothing is deleted before it is a
 # day old, and the slots of a day have to be listed.
 _TRIM_S, _TRIM_AGED_S = 2.0, 600.0
+_OTHERS_TRIM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,9 @@ class Journal:
 
     def _is_trim_due(self) -> bool:
         pause_s = _TRIM_AGED_S if self.slots.aged else _TRIM_S
+        if self._group is not None and not self._group.leads:
+            # Another one trims, and would do the same beside us. In case it does not, we do so some time later.
+            pause_s *= _OTHERS_TRIM
         return not self._trimming and self._clock.boot() - self._trimmed_at >= pause_s
 
     async def _trim_behind(self) -> None:

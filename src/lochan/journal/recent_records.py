@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 _BYTES_MAX: Final = 16 << 20  # some 1,000 records of 64 small puts each
+_READER_BYTES_MAX: Final = 256 << 10  # of a process that has appended nothing yet, and so packs nothing
 
 
 class RecentRecords:
@@ -13,16 +14,14 @@ class RecentRecords:
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
         self._data: dict[int, bytes] = {}  # by number, in order
         self._bytes = 0
-        self._bytes_max = bytes_max
-        self._is_on = False
+        self._bytes_max = min(bytes_max, _READER_BYTES_MAX)
+        self._writer_bytes_max = bytes_max
 
     def begin(self) -> None:
-        """Keeps records from now on. A process that only reads packs nothing, and keeps nothing."""
-        self._is_on = True
+        """This process appends, and will pack what it appends."""
+        self._bytes_max = self._writer_bytes_max
 
     def add(self, number: int, data: bytes) -> None:
-        if not self._is_on:
-            return
         self._data[number] = data
         self._bytes += len(data)
         while self._bytes > self._bytes_max:

@@ -63,6 +63,12 @@ class Rivals:
         self._seen = {writer: seen for writer, seen in self._seen.items() if seen > since}
         return bool(self._seen)
 
+    @property
+    def leads(self) -> bool:
+        """Whether this is the first writer by name, of those that are near. One of them does what would be done twice;
+        if it has appended nothing for a while, another one is the first."""
+        return not self.are_near or self._name < min(self._seen)
+
     def ahead(self) -> list[str]:
         """Returns the writers that come before us, in order. It is empty if it is our turn."""
         if not self.are_near:

@@ -7,12 +7,14 @@ reader keeps the version it began with, and a put costs a microsecond or two how
 """
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 import msgspec
 
 from lochan.formats.entry import Change, Tombstone
 
 Placed = dict[str, tuple[int, Change]]
+_POSITION = itemgetter(0)
 _RATIO = 2  # between neighbouring pieces: 10,000 changes make at most fourteen pieces, each copied about ten times
 
 
@@ -99,7 +101,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
         return [change for _, change in self.merged().values()]
 
     def by_position(self) -> Iterator[tuple[int, Change]]:
-        yield from sorted(self.merged().values(), key=lambda placed: placed[0])
+        yield from sorted(self.merged().values(), key=_POSITION)
 
 
 def empty_inline(first: int) -> Inline:

@@ -10,6 +10,7 @@ would not work, because the puts of one record can be on both sides of a seal in
 
 from collections.abc import Iterable
 from itertools import islice
+from typing import cast
 
 import msgspec
 
@@ -279,7 +280,10 @@ def _dump(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:
             return DumpedSeal(item.number)
         case RunRef():
             return DumpedRun(item)
-    changes = [(at, change.path if isinstance(change, Tombstone) else change) for at, change in item.by_position()]
+    placed: list[tuple[int, Change]] = list(item.by_position())
+    if Tombstone not in {type(change) for _, change in placed}:  # quicker than to make each pair anew
+        return DumpedInline(item.first, item.last, cast("list[tuple[int, Entry | str]]", placed))
+    changes = [(at, change.path if isinstance(change, Tombstone) else change) for at, change in placed]
     return DumpedInline(item.first, item.last, changes)
 
 

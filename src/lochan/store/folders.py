@@ -11,7 +11,7 @@ before `a/b` and that before `a0`, so a folder is sorted among its siblings with
 # Paths are bytes here: a key is UTF-8, whatever the locale says.
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 
@@ -88,6 +88,12 @@ class Folders:
         except OSError as error:
             self.fail(_failure(_above(name), error), name)
             raise Unknown(self.failure) from error
+
+    def sync_above(self, names: Iterable[bytes]) -> None:
+        """Makes the removal of these names durable. Raises OSError, and Unknown as `sync` does."""
+        for folder in {_above(name) for name in names}:
+            with self.opened(folder + b"/any") as fd:
+                self.sync(fd, folder + b"/any")
 
     def fail(self, failure: str, name: bytes | None) -> None:
         """Stops all writing, and all reading from the folder of `name`."""

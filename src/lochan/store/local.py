@@ -282,12 +282,18 @@ class LocalStore:
 
     def delete_for_reuse_now(self, paths: Sequence[str]) -> None:
         """Deletes like `delete_for_reuse`, in the caller's thread."""
+        spares: dict[bytes, bytes] = {}  # by the old name
         for path in paths:
             if self._spares is None:
                 self._delete(path)
                 continue
+            name = self._writable(path)
             with translate_errors(self._where(path)), suppress(FileNotFoundError, NotADirectoryError):
-                self._spares.give(self._writable(path))
+                spares[name] = self._spares.give(name)
+        if self._spares is not None and spares:
+            with translate_errors(self.url):
+                self._folders.sync_above(spares)
+            self._spares.add(spares.values())
 
     def reuse_files(self) -> Callable[[], None]:
         """From now on, small files are written over those of `delete_for_reuse`. Returns a function that removes what

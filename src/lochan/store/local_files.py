@@ -14,14 +14,11 @@ from functools import cache
 from itertools import count
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from lochan.errors import Transient
 from lochan.store.disk import FILE_MODE, translate
 from lochan.store.protocol import Stat
-
-if TYPE_CHECKING:
-    from lochan.store.spare_files import SpareFile
 
 FOLDER = b".tmp"
 # For larger writes the kernel uses pages of 2 MiB, which a virtual machine has often given back to its host: their
@@ -68,10 +65,18 @@ class LocalFile:
         return data
 
 
+class SpareFile(NamedTuple):
+    """A file that nobody needs any more, to be written over."""
+
+    name: bytes
+    fd: int  # open to write
+    size: int  # of what is still in it
+
+
 class TemporaryFile:
     """A file that is being written."""
 
-    def __init__(self, root: bytes, spare: "SpareFile | None" = None) -> None:
+    def __init__(self, root: bytes, spare: SpareFile | None = None) -> None:
         """With a `spare` file, writes over what is in it."""
         self._lock = Lock()  # a cancelled stream drops the file while a thread may still be writing to it
         self._name, self._fd = _open(root + b"/" + FOLDER) if spare is None else (spare.name, spare.fd)

@@ -12,12 +12,13 @@ in the last minutes.
 import os
 import stat as modes
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from lochan.clock import Clock
-from lochan.store.local_files import FOLDER
+from lochan.store.local_files import FOLDER, SpareFile
 
 _FILES_MAX: Final = 1_024
 _BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for small files
@@ -25,12 +26,6 @@ _BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for sma
 # ticks coarsely has shown another time by then.
 _REST_S: Final = 1.0
 _numbers = count()
-
-
-class SpareFile(NamedTuple):
-    name: bytes
-    fd: int  # open to write
-    size: int  # of what is still in it
 
 
 class SpareFiles:
@@ -41,14 +36,20 @@ class SpareFiles:
         self._clock = clock
         self._waiting: deque[tuple[float, bytes]] = deque()  # since when, the oldest first
 
-    def give(self, name: bytes) -> None:
-        """Deletes this file, and keeps it as a spare one if there is room. Raises OSError."""
+    def give(self, name: bytes) -> bytes:
+        """Deletes this file. Returns its name as a spare one, or nothing if there is no room. Raises OSError."""
         if len(self._waiting) >= _FILES_MAX:
             os.unlink(name)
-            return
+            return b""
         spare = self._folder + b"/spare-%d-%d" % (os.getpid(), next(_numbers))
         os.rename(name, spare)
-        self._waiting.append((self._clock.boot(), spare))
+        return spare
+
+    def add(self, spares: Iterable[bytes]) -> None:
+        """These may be written to. REQUIRES: their old folders are synced. After a power cut a file would else have its
+        old name again beside the new one, and be given a second time."""
+        now = self._clock.boot()
+        self._waiting.extend([(now, spare) for spare in spares if spare])
 
     def take(self) -> SpareFile | None:
         """Returns one that has rested, or None."""

@@ -78,14 +78,19 @@ class StagingUpkeep:
         self._limits = limits
         self._due: set[str] = set()
         self._looked_at: BranchState | None = None
+        self._looked: tuple[int, str] = 0, ""  # the record up to which it was, and its name
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
         """Notes that the branch was written to. This is cheap: it reads counters in the state that this process has
         folded."""
+        look = self._repository.journal.tail.state.number, branch
+        if look == self._looked:  # many writes arrive together, and one test is enough
+            return
+        self._looked = look
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or found is self._looked_at:  # many writes arrive together, and one test is enough
+        if found is None or found is self._looked_at:
             return
         self._looked_at = found
         if not self._has_work(found.layers, refs.commit(found.head).tree_file):

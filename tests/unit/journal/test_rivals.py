@@ -79,6 +79,16 @@ def test_others_that_are_gone_are_forgotten() -> None:
     assert not some.ahead()
 
 
+def test_one_of_those_that_are_near_leads() -> None:
+    clock = HandClock()
+    assert rivals(clock=clock).leads
+    assert rivals("cat", clock=clock).leads
+    second = rivals("ann", "cat", clock=clock)
+    assert not second.leads
+    clock.at += 10
+    assert second.leads, "the first one is gone"
+
+
 @pytest.mark.parametrize("ahead", [1, 3, 100])
 @pytest.mark.parametrize("took_s", [0.0, 0.0003, 0.02, 30.0])
 @pytest.mark.parametrize("aged", [True, False])

@@ -1,10 +1,13 @@
 """Files that are written anew under other names: never while somebody may need them, and never with old bytes left."""
 
+# ruff: noqa: PTH115
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from lochan.errors import Unknown
 from lochan.store.local import LocalStore
 from lochan.store.scribe import Scribe
 from tests.run import run
@@ -47,6 +50,9 @@ class Reusing:
 
     def spares(self) -> list[Path]:
         return sorted((self.root / ".tmp").iterdir())
+
+
+pytestmark = pytest.mark.skipif(not Scribe.suits(), reason="only a scribe reuses files")
 
 
 @pytest.fixture
@@ -92,6 +98,41 @@ def test_a_file_with_another_name_is_left_alone(reusing: Reusing) -> None:
     assert reusing.spares() == []
 
 
+def test_none_is_written_to_before_its_old_name_is_durably_gone(
+    reusing: Reusing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a power cut could give it the old name again, beside the new one."""
+    folders: list[str] = []
+    sync = os.fsync
+
+    def watched(fd: int) -> None:
+        folders.append(os.readlink(f"/proc/self/fd/{fd}"))
+        sync(fd)
+
+    reusing.put("journal/1", b"1")
+    reusing.put("journal/2", b"2")
+    monkeypatch.setattr(os, "fsync", watched)
+    reusing.delete("journal/1", "journal/2")
+    assert folders == [str(reusing.root / "journal")]
+
+
+def test_none_is_written_to_if_that_fails(reusing: Reusing, monkeypatch: pytest.MonkeyPatch) -> None:
+    reusing.put("journal/1", b"1")
+    inode = reusing.put("journal/2", b"2")
+
+    def failing(fd: int) -> None:
+        raise OSError(errno.EIO, "the disk is gone")
+
+    with monkeypatch.context() as broken, pytest.raises(Unknown):
+        broken.setattr(os, "fsync", failing)
+        reusing.store.delete_for_reuse_now(["journal/2"])
+    reusing.clock.now += 2
+    assert reusing.store._spares is not None
+    assert reusing.store._spares.take() is None
+    [left] = reusing.spares()
+    assert left.stat().st_ino == inode
+
+
 def test_a_put_that_finds_the_name_taken_loses_nothing(reusing: Reusing) -> None:
     reusing.put("journal/1", b"old")
     reusing.put("journal/2", b"there")
@@ -135,7 +176,6 @@ def test_without_a_scribe_files_are_deleted(tmp_path: Path) -> None:
     assert list((tmp_path / "lake/.tmp").iterdir()) == []
 
 
-@pytest.mark.skipif(not Scribe.suits(), reason="needs sockets that keep messages apart")
 def test_a_scribe_deletes_and_reuses(tmp_path: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(tmp_path / "lake"), create=True)

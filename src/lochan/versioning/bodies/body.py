@@ -64,7 +64,7 @@ class IncomingBody:
         )
 
 
-class HashedBody(msgspec.Struct, frozen=True):
+class HashedBody(msgspec.Struct, frozen=True, gc=False):
     """A small body that was hashed and verified, and can go into a pack with others."""
 
     data: bytes

@@ -141,5 +141,5 @@ def _end(pause: asyncio.Future[None]) -> None:
 
 
 def _staged_request(branch: str, entry: Entry, actor: Actor) -> AppendRequest:
-    events = (Staged(branch, (entry,)),)
-    return AppendRequest(actor, lambda state: events)
+    event = Staged(branch, (entry,))
+    return AppendRequest(actor, lambda state: (event,), event=event)

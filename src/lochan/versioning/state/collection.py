@@ -3,7 +3,7 @@
 A file that a plan lists is dead for ever: from the plan on, the fold refuses a first reference to a file minted before
 the plan's cut (G3), and every event derived from a state before the plan (G4)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -190,7 +190,7 @@ class Collection(FoldTables):
             raise Stale("garbage was collected meanwhile", hint="try again")
 
     def check_entries(
-        self, rules: RefsRules, entries: tuple[Entry, ...], read_at: int, checked: int, closes: int
+        self, rules: RefsRules, entries: Sequence[Entry], read_at: int, checked: int, closes: int
     ) -> None:
         if read_at:
             self.check_derived(rules, read_at, checked)

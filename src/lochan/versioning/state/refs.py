@@ -2,11 +2,12 @@
 
 `refs_state.py` defines the state. `refs_fold.py` and `staging_fold.py` have the effects of each event."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
 
-from lochan.errors import Refused
+from lochan.errors import LochanError, Refused
 from lochan.formats.collection_events import (
     Abandoned,
     Aliased,
@@ -18,6 +19,7 @@ from lochan.formats.collection_events import (
     Planned,
 )
 from lochan.formats.commit import Commit
+from lochan.formats.events import Event
 from lochan.formats.repository_events import (
     Committed,
     Compacted,
@@ -36,7 +38,7 @@ from lochan.formats.repository_events import (
 )
 from lochan.formats.run import RunRef
 from lochan.formats.workspace_events import WorkspaceOpened
-from lochan.journal.state import EventPosition, StatePart
+from lochan.journal.state import AppliedRun, EventPosition, StatePart
 from lochan.versioning.repositories import FILES, POOL
 from lochan.versioning.state.branch import HIDDEN, DumpedBranch, DumpedStash, load_branch
 from lochan.versioning.state.collection import LINK, DumpedCollection
@@ -47,7 +49,7 @@ from lochan.versioning.state.pulls_fold import PULL_HANDLERS
 from lochan.versioning.state.reflog import Moves
 from lochan.versioning.state.refs_fold import HEAD_HANDLERS
 from lochan.versioning.state.refs_state import RefsState
-from lochan.versioning.state.staging_fold import STAGING_HANDLERS
+from lochan.versioning.state.staging_fold import STAGING_HANDLERS, plain_puts, stage_puts
 from lochan.versioning.state.uploads import KeptUpload
 from lochan.versioning.state.workspaces import DumpedWorkspaces
 
@@ -134,9 +136,29 @@ _STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, W
 class Refs(RefsState, StatePart):
     name: ClassVar[str] = "refs"
     events = tuple(_HANDLERS)
+    runs: ClassVar[tuple[type[Event], ...]] = (Staged,)
     features: ClassVar[tuple[str, ...]] = (RULES_2, RULES_3, PULLS_1, HIDDEN)
 
     def apply(self, event: Any, at: EventPosition) -> Any:
+        self._check(event)
+        result = _HANDLERS[type(event)](self, event, at)
+        self.collection.saw(at.number)
+        return result
+
+    def apply_run(self, events: Iterable[Staged], at: EventPosition) -> AppliedRun:
+        """Puts of small objects. Each by itself would make another state of its branch."""
+        branch, puts = plain_puts(events)
+        if len(puts) < 2:
+            return AppliedRun(1)
+        try:
+            self._check(Staged(branch))
+            stage_puts(self, branch, puts)
+        except LochanError:  # the requests may have different answers
+            return AppliedRun(len(puts))
+        self.collection.saw(at.number)
+        return AppliedRun(len(puts), [at.number] * len(puts))
+
+    def _check(self, event: Any) -> None:
         kind = type(event)
         if kind is not RepositoryReopened and self.rules.closed_repositories_stay_closed():
             self.guard.check_open()
@@ -144,9 +166,6 @@ class Refs(RefsState, StatePart):
             self.guard.check_writable()
         if self.kind == POOL and _stages(event) and self.rules.pools_have_no_staging():
             raise no_staging()
-        result = _HANDLERS[kind](self, event, at)
-        self.collection.saw(at.number)
-        return result
 
     def needs(self) -> tuple[str, ...]:
         used = ((PULLS_1, self.pulls.in_use), (HIDDEN, self.has_hidden))

@@ -2,7 +2,7 @@
 
 As in `refs_fold.py`, every rule of the form "valid only while …" is a check here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from lochan.formats.collection_events import (
     Planned,
     RetentionSet,
 )
-from lochan.formats.entry import Change, Tombstone
+from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.repository_events import Compacted, PartPut, RunsStaged, Staged, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import (
@@ -56,6 +56,26 @@ def _staged(refs: RefsState, event: Staged, at: EventPosition) -> int:
     if event.closes or event.completes:
         _ended(refs, event)
     return at.number
+
+
+def plain_puts(events: Iterable[Staged]) -> tuple[str, list[Entry]]:
+    """Returns the objects of the first of these events that put one each on the same branch, and do nothing else."""
+    puts: list[Entry] = []
+    branch = ""
+    for event in events:
+        is_plain = len(event.puts) == 1 and not (event.deletes or event.closes or event.completes or event.read_at)
+        if not is_plain or (puts and event.branch != branch):
+            break
+        branch = event.branch
+        puts.append(event.puts[0])
+    return branch, puts
+
+
+def stage_puts(refs: RefsState, name: str, puts: Sequence[Entry]) -> None:
+    """Stages the puts of several events, in order. What is refused for one is refused for all."""
+    refs.collection.check_entries(refs.rules, puts, 0, 0, 0)
+    refs.guard.check(name, STAGE)
+    refs.stage(name, lambda layers: layers.put(*puts))
 
 
 def _ended(refs: RefsState, event: Staged | WorkspaceStaged) -> None:
