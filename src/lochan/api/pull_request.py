@@ -76,8 +76,8 @@ class PullRequest:
             return list(_checks(refs, refs.pulls.get(self.id)))
 
     async def diff(self, prefix: str = "", after: str = "") -> AsyncIterator[Change]:
-        """What it changes, in path order, behind the path `after`; what is staged does not count. Raises NotFound if its
-        source is gone."""
+        """What it changes, in path order, behind the path `after`; what is staged does not count. Raises NotFound if
+        its source is gone."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:

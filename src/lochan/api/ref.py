@@ -208,8 +208,8 @@ class Ref:
     async def diff(
         self, right: NamedRef | str, *, prefix: str = "", after: str = "", three_dot: bool = False
     ) -> AsyncIterator[Change]:
-        """What is different at `right`, in path order; committed on both sides. `after`: only behind this path, to go on
-        where a part ended. `three_dot`: only what the right has changed since the two parted. Raises NotFound."""
+        """What is different at `right`, in path order; committed on both sides. `after`: only behind this path, to go
+        on where a part ended. `three_dot`: only what the right has changed since the two parted. Raises NotFound."""
         from lochan.versioning.revisions.diff import diff
 
         async with self._opened() as (repository, name):

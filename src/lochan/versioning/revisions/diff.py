@@ -28,8 +28,8 @@ class RollUp(NamedTuple):
 async def diff(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", after: str = "", three_dot: bool = False
 ) -> AsyncGenerator[Difference, None]:
-    """Yields the differences of two commits, in path order; those behind the path `after`. With `three_dot`, yields what
-    the right has changed since the two histories parted."""
+    """Yields the differences of two commits, in path order; those behind the path `after`. With `three_dot`, yields
+    what the right has changed since the two histories parted."""
     trees = await _trees(repository, left, right, three_dot)
     async with aclosing(trees_diff.diff(repository.trees, *trees, prefix, after)) as found:
         async for table in found:
