@@ -37,7 +37,7 @@ VIEWS = [
     "/access?tab=use",
     "/docs/operations/page",
 ]
-# What can be scrolled sideways: the page itself, and every box in it that holds neither rows of data nor text to copy.
+# What can be scrolled sideways: the page, and every box in it that has no rows of data and no text to copy.
 _WIDE = """() => {
     const boxes = [...document.querySelectorAll("main *")].filter((each) => {
         const style = getComputedStyle(each);

@@ -14,6 +14,7 @@ export class ApiError extends Error {
     readonly hint = "",
     readonly kind = "",
     readonly details: unknown = undefined,
+    readonly denied = false, // whoever asks has not the right; nothing is wrong with the session
   ) {
     super(message);
     this.name = "ApiError";
@@ -81,7 +82,8 @@ export async function send(method: string, path: string, options: RequestOptions
 async function failure(answer: Response): Promise<ApiError> {
   if (answer.status === 401) {
     const error = await described(answer);
-    if (/session|anonymous/.test(error.message)) onSignedOut();
+    // The name of what is denied may have any word in it.
+    if (!error.denied && /session|anonymous/.test(error.message)) onSignedOut();
     return error;
   }
   return described(answer);
@@ -97,6 +99,7 @@ async function described(answer: Response): Promise<ApiError> {
       typeof found["hint"] === "string" ? found["hint"] : "",
       typeof found["kind"] === "string" ? found["kind"] : "",
       found["details"],
+      found["error"] === "Denied" || answer.status === 403,
     );
   } catch {
     return new ApiError(answer.status, text.trim() || `The server answered with status ${answer.status}.`);
