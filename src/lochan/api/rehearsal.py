@@ -30,7 +30,7 @@ def _configuration() -> None:
     load(env={}, cwd=Path("/"), home=Path("/"))
 
 
-def _query_text() -> None:
+def _rehearse_query_text() -> None:
     from sqlglot import exp
 
     from lochan.query.dialects import render
@@ -38,22 +38,22 @@ def _query_text() -> None:
     render(exp.select("1"), "duckdb")
 
 
-def _engine() -> None:
+def _rehearse_engine() -> None:
     from lochan.engines.duckdb.instances import close_spare, open_spare
 
-    before = _threads()
+    before = _count_threads()
     open_spare()
-    if _threads() != before:  # another release of DuckDB: it is opened by each query then
+    if _count_threads() != before:  # another release of DuckDB: each query then opens its own instance
         close_spare()
 
 
-def _threads() -> int:
+def _count_threads() -> int:
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - pathlib has no count
 
 
 _REHEARSALS = {
-    "lochan.config.load": _configuration,
-    "lochan.query.dialects.duckdb": _query_text,
-    "lochan.engines.duckdb.session": _engine,
+    "lochan.config.load": _rehearse_configuration,
+    "lochan.query.dialects.duckdb": _rehearse_query_text,
+    "lochan.engines.duckdb.session": _rehearse_engine,
 }
 _done: set[str] = set()

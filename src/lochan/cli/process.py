@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 _UNWRITTEN = 1  # the exit code of other failures of the system
-_OBJECTS_BETWEEN_COLLECTIONS = 200_000  # a query makes half as many while it is imported, and next to no litter
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000  # a query makes half as many while it is imported, and hardly any garbage
 
 
 def run(*, gains: bool = False) -> None:
-    """Runs the command. `gains`: a companion would have made it faster."""
+    """Runs the command. `gains` means that a companion would have made it faster."""
     prepare()
     write_whole()
     try:
@@ -35,8 +35,8 @@ def prepare() -> None:
 
 
 def command() -> NoReturn:
-    """Raises SystemExit when it has ended, and whatever is a bug."""
-    _open_closed()
+    """Runs the command. Raises SystemExit when it has ended, and any other error if there is a bug."""
+    _open_missing_streams()
     from lochan.cli.root import cli
 
     cli(prog_name="lochan")
@@ -56,12 +56,12 @@ def write_whole() -> None:
 
 def leave(end: SystemExit) -> NoReturn:
     """Exits, but never while obstore's threads may still call Python. If one of them does so while Python is being
-    finalized, the process aborts, whatever the command has printed: this was seen in a third of the runs on a busy
+    finalized, the process aborts, whatever the command has printed; this was seen in a third of the runs on a busy
     machine. DuckDB would complain on stderr that it was not closed."""
     clean()
     if not is_written():
         leave_at_once(end.code if isinstance(end.code, int) else _UNWRITTEN)
-    gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
+    gc.freeze()  # or Python would search all imported modules once more, to no purpose; measured: 8 of 80 ms
     if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
         raise end
     leave_at_once(end.code or 0)
@@ -75,7 +75,7 @@ def clean() -> None:
 
 
 def leave_at_once(code: int, last: Callable[[int], None] = lambda code: None) -> NoReturn:
-    """Takes nothing of Python down. `last` is called with the code when everything is written."""
+    """Exits at once, without finalizing Python. `last` is called with the code when everything is written."""
     package = sys.modules.get("lochan.engines.spark.executors")
     if package is not None:
         package.remove()
@@ -102,7 +102,7 @@ def is_written() -> bool:
     return done
 
 
-def _open_closed() -> None:
+def _open_missing_streams() -> None:
     """Opens standard streams that the caller has closed, on /dev/null. Otherwise, the next opened file would get their
     number, and output would be written into it."""
     for number, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):

@@ -71,7 +71,7 @@ def log_command(
         from lochan.cli.output.record_stream import show_lines
 
         if graph:
-            await _draw(target.ref, which, limit, _short if oneline else _text)
+            await _draw(target.ref, which, limit, _short_text if oneline else _text)
             return
         if oneline and form != "json":
             async with closing(_records(target.ref, which, limit)) as records:
@@ -137,7 +137,7 @@ def _text(commit: "Commit") -> str:
     return f"{commit.id[:SHORT]}  {date}  {printable(commit.author)}  {printable(_title(commit))}"
 
 
-def _short(commit: "Commit") -> str:
+def _short_text(commit: "Commit") -> str:
     return f"{commit.id[:SHORT]} {printable(title(commit.message))}"
 
 

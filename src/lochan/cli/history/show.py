@@ -51,7 +51,7 @@ def _print(record: dict[str, Any]) -> None:
 
 async def _differences(target: Target, commit: "Commit", is_pool: bool) -> AsyncIterator[dict[str, Any]]:
     if not commit.parents:
-        return  # a first commit holds nothing
+        return  # a first commit has nothing to compare with
     before = target.repository.ref(commit.parents[0])
     if is_pool:
         async with closing(before.diff_objects(commit.id)) as records:
