@@ -24,7 +24,7 @@ def rehearse_again() -> None:
         _engine()
 
 
-def _configuration() -> None:
+def _rehearse_configuration() -> None:
     from lochan.config.load import load
 
     load(env={}, cwd=Path("/"), home=Path("/"))
