@@ -21,7 +21,7 @@ def rehearse_again() -> None:
         from lochan.engines.duckdb.instances import close_left
 
         close_left()
-        _engine()
+        _rehearse_engine()
 
 
 def _rehearse_configuration() -> None:
