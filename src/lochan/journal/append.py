@@ -31,15 +31,15 @@ class Appender:
         self._rules = rules
 
     async def append(self, sealed: SealedRecord, deadline: float, *, in_doubt: bool = False) -> bool:
-        """True: this record is decided at its number. False: another one is. Raises Unknown if that is not clear by
-        `deadline` (boot time), and DiskFull or a Mistake if certainly nothing was created. `in_doubt`: an earlier call
-        for the same record ended in Unknown."""
+        """Appends the record. Returns True if this record is decided at its number, and False if another one is. Raises
+        Unknown if that is not clear by `deadline` (boot time), and DiskFull or a Mistake if certainly nothing was
+        created. `in_doubt` means that an earlier call for the same record ended in Unknown."""
         pause = _PAUSE_MIN_S
         while True:
             try:
                 decided = await self._try(sealed)
             except (DiskFull, Mistake) as error:
-                # Certainly not created this time, but perhaps by an earlier attempt.
+                # It was certainly not created this time, but perhaps by an earlier attempt.
                 if in_doubt:
                     raise Unknown(f"record {sealed.record.number} may or may not be written: {error}") from error
                 raise
@@ -58,7 +58,7 @@ class Appender:
             pause = min(pause * 2, _PAUSE_MAX_S)
 
     async def _try(self, sealed: SealedRecord) -> bool | None:
-        """One put and what follows from its answer. None: still open."""
+        """Sends one put, and returns what follows from its answer, or None if the outcome is still open."""
         number = sealed.record.number
         sent = self._tail.now()
         created = False
@@ -74,11 +74,11 @@ class Appender:
         fp("append.after_put")
         try:
             return await self._look(sealed, created, sent)
-        except (DiskFull, Mistake) as error:  # the put was sent, and only looking is refused: that decides nothing (J2)
+        except (DiskFull, Mistake) as error:  # the put was sent; only the look is refused, which decides nothing (J2)
             raise Unknown(f"record {number} cannot be read back: {error}") from error
 
     async def _look(self, sealed: SealedRecord, created: bool, sent: float) -> bool | None:
-        """Whether our record is decided at that number. None: still open."""
+        """Returns whether our record is decided at that number, or None if that is still open."""
         number = sealed.record.number
         data = None if created else await self._slots.read(number)
         # J5: whatever the slot contains, the segment decides if there is one.
@@ -94,7 +94,7 @@ class Appender:
     def _is_ours(self, data: bytes, sealed: SealedRecord) -> bool | None:
         try:
             found = records.decode(data, f"record {sealed.record.number} of {self._slots.name}")
-        except Corrupt:  # perhaps only on the network: it does not tell whose record is there
+        except Corrupt:  # perhaps damaged only on the network: it does not show whose record is there
             return None
         except FutureFormat:  # from a newer Lochan, so not ours; the fold will report it
             return False

@@ -1,4 +1,4 @@
-"""Group commit: while one append is in flight the next batch gathers, and one record carries it (rules J1, J3, J8).
+"""Group commit: while one append is under way, the next batch gathers, and one record carries it (rules J1, J3, J8).
 
 Each request is checked against the state including the earlier requests of its batch, and is answered only when the
 append is decided. That is true for a refusal too: its reason may be another request of the batch, or out of date.
@@ -46,7 +46,7 @@ class AppendRequest(msgspec.Struct, frozen=True, eq=False):
     key: str = ""
     fingerprint: bytes = b""
     pending: bool = False
-    event: Event | None = None  # the only one that `decide` returns, in every state; then it need not be asked
+    event: Event | None = None  # the only event that `decide` returns, in every state; then `decide` need not be called
 
     @property
     def is_fixed(self) -> bool:
@@ -62,7 +62,7 @@ class _Waiting(msgspec.Struct, eq=False):
 
     @property
     def was_refused(self) -> bool:
-        """False for a request that was carried out before, or earlier in the batch."""
+        """Whether the request was refused. It is False for one that was carried out before, or earlier in the batch."""
         return self.failure is not None and not isinstance(self.failure, CarriedOut)
 
     def settle(self) -> None:
@@ -80,8 +80,8 @@ class _Waiting(msgspec.Struct, eq=False):
 
 class _Checked(NamedTuple):
     accepted: list[_Waiting]
-    refused: list[_Waiting]  # and requests that were carried out before: they need no record
-    entries: list[RecordEntry]  # of those that are accepted
+    refused: list[_Waiting]  # also requests that were carried out before: they need no record
+    entries: list[RecordEntry]  # the entries of the accepted requests
 
     def refuse(self, one: _Waiting, error: Exception) -> None:
         one.failure = error
@@ -103,7 +103,7 @@ class GroupCommit:
         appended: Callable[[SealedRecord], None] = lambda sealed: None,
         aged: bool = False,
     ) -> None:
-        """`aged`: as the slots have it."""
+        """`aged` is that of the slots."""
         self._tail = tail
         self._appender = appender
         self._clock = clock
@@ -126,7 +126,8 @@ class GroupCommit:
         return self._rivals.leads
 
     async def submit(self, request: AppendRequest) -> Any:
-        """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
+        """Submits a request, which is durable when this returns. Raises what `decide` raised, Unknown, or Transient if
+        nothing was sent."""
         import asyncio
 
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -134,7 +135,7 @@ class GroupCommit:
         return await future
 
     def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
-        """Like `submit`: the future gets what that returns or raises."""
+        """Submits a request like `submit`. The future gets what `submit` would return or raise."""
         self._queue.append(_Waiting(request, future))
         if self._draining is None:
             import asyncio
@@ -156,7 +157,7 @@ class GroupCommit:
                 self._queue.clear()
                 await self._land(batch)
         except BaseException as error:
-            # A bug, or the end of the process: nobody may be left waiting, or get more than is known.
+            # This is a bug, or the end of the process. Nobody may be left waiting, or be told more than is known.
             waiting, self._queue = [*batch, *self._queue], deque()
             for one in waiting:
                 one.fail(Unknown(f"the journal's writer stopped: {error!r}"))
@@ -166,15 +167,15 @@ class GroupCommit:
             self._draining = None
 
     async def _give_way(self) -> None:
-        """Lets the writers of other processes append whose turn it is; the next batch gathers meanwhile."""
+        """Lets the writers of other processes append if it is their turn. The next batch gathers meanwhile."""
         until = self._clock.boot() + _GIVE_WAY_S
-        with suppress(LochanError):  # the append will meet it too, and answers
+        with suppress(LochanError):  # the append will meet the error too, and answers
             while self._clock.boot() < until and (ahead := self._rivals.ahead()):
                 if not await self._has_grown(self._rivals.looks(len(ahead))):
                     self._rivals.forget(ahead[0])
 
     async def _has_grown(self, looks: Sequence[float]) -> bool:
-        """Whether somebody appends meanwhile. Returns as soon as that is seen."""
+        """Returns whether somebody appends meanwhile. It returns as soon as that is seen."""
         number = self._tail.state.number
         for pause_s in looks:
             await self._clock.sleep(pause_s)
@@ -200,7 +201,8 @@ class GroupCommit:
             batch = await self._one_record(batch, deadline)
 
     async def _settle_doubt(self, deadline: float) -> None:
-        """J1: a record in doubt is sent again, same number and bytes, before anything else may take a number."""
+        """Sends a record in doubt again, with the same number and bytes, before anything else may take a number
+        (J1)."""
         if self._doubt is None:
             return
         if self._tail.next <= self._doubt.record.number:
@@ -222,7 +224,7 @@ class GroupCommit:
         try:
             won = await self._append(sealed, deadline)
         except LochanError as error:
-            for one in accepted + refused:  # a repeated key was not refused, and shares the fate of the first
+            for one in accepted + refused:  # a repeated key was not refused: it shares the fate of the first
                 one.fail(_not_sent(error) if one.was_refused else error)
             for one in rest:
                 one.fail(_not_sent(error))
@@ -239,7 +241,7 @@ class GroupCommit:
         return await self._after_lost_race(accepted + refused, rest)
 
     def _adopt(self, sealed: SealedRecord, draft: State) -> None:
-        """Our own append is decided: adopts it, unless a reader of this process has folded it meanwhile."""
+        """Adopts our own append, which is decided, unless a reader of this process has folded it meanwhile."""
         if self._tail.next == sealed.record.number:
             draft.join()
             self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
@@ -255,7 +257,7 @@ class GroupCommit:
             raise
 
     async def _after_lost_race(self, undecided: list[_Waiting], rest: list[_Waiting]) -> list[_Waiting]:
-        """A rival has the number: folds its record, so that every request is checked again."""
+        """Folds the record of the rival that has the number, so that every request is checked again."""
         fp("append.lost")
         try:
             await self._tail.fresh()
@@ -267,12 +269,13 @@ class GroupCommit:
         return undecided + rest
 
     async def _answer_refused(self, refused: list[_Waiting], rest: list[_Waiting], number: int) -> list[_Waiting]:
-        """No append has shown that the state was up to date, so a probe must, before anybody is refused."""
+        """Answers the refused requests. No append has shown that the state was up to date, so a probe must show that
+        before any of them is refused."""
         try:
             state = await self._tail.fresh()
         except LochanError as error:
             for one in refused:
-                if not one.was_refused:  # carried out before and decided: no probe is needed
+                if not one.was_refused:  # it was carried out before, which is decided: no probe is needed
                     one.settle()
                 else:
                     one.fail(_not_sent(error))
@@ -287,7 +290,8 @@ class GroupCommit:
     def _check(
         self, batch: list[_Waiting], draft: State, time: int
     ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[RecordEntry]]:
-        """J3: checks them in order, each against the state with the earlier ones, and again after every lost race."""
+        """Checks the requests in order, each against the state with the earlier ones, and again after every lost race
+        (J3)."""
         checked = _Checked([], [], [])
         size, position = 0, 0
         while position < len(batch) and size < RECORD_BYTES_TARGET:
@@ -301,7 +305,7 @@ class GroupCommit:
             position += 1
             try:
                 entry = self._entry(one.request, draft, time)
-            except Exception as error:  # even a bug in its own check: it fails alone, and the batch continues
+            except Exception as error:  # even for a bug in its check: it fails alone, and the batch continues
                 checked.refuse(one, error)
                 continue
             if isinstance(entry, KeyedResult):
@@ -312,7 +316,8 @@ class GroupCommit:
         return checked.accepted, checked.refused, batch[position:], checked.entries
 
     def _fixed_entries(self, batch: list[_Waiting], start: int, bytes_max: int) -> list[RecordEntry]:
-        """The entries of the requests from there on whose events nobody has to decide. The last one may be larger."""
+        """Returns the entries of the requests from `start` on whose events nobody has to decide. The last one may
+        exceed `bytes_max`."""
         entries: list[RecordEntry] = []
         size = 0
         for at in range(start, len(batch)):
@@ -344,7 +349,7 @@ class GroupCommit:
             at += length
 
     def _apply(self, one: _Waiting, entry: RecordEntry, draft: State, time: int, checked: _Checked) -> bool:
-        """False: it is refused."""
+        """Applies the entry to the draft. Returns False if it is refused."""
         try:
             one.result = draft.apply(entry, self._tail.next, time)
         except Exception as error:
@@ -356,7 +361,8 @@ class GroupCommit:
         return True
 
     def _entry(self, request: AppendRequest, draft: State, time: int) -> RecordEntry | KeyedResult:
-        """J8 comes first: a repeated request must not be checked against the state that it made itself."""
+        """Returns the entry of the request, or the result of an earlier request with its key. The key comes first (J8):
+        a repeated request must not be checked against the state that it made itself."""
         actor, key, fingerprint, carried = request.actor, request.key, request.fingerprint, False
         is_new = isinstance(actor, KeyedActor) and actor.is_new
         if isinstance(actor, KeyedActor):
@@ -369,11 +375,11 @@ class GroupCommit:
             except Unknown:
                 if not carried or not is_new:
                     raise
-                # The key was just made, by a clock that is behind those of others: nobody has used it, and nobody can
+                # The key was just made, by a clock that is behind those of others. Nobody has used it, and nobody can
                 # be answered by it later.
                 key, fingerprint, done = "", b"", None
             if done is not None:
-                if carried and not request.pending:  # its verb would do more than this append, and must not
+                if carried and not request.pending:  # the verb would do more than this append, and must not
                     raise CarriedOut(key, done.result)
                 return done
         others = request.actor.others if carried and isinstance(request.actor, KeyedActor) else ()
@@ -405,8 +411,8 @@ class GroupCommit:
 
 
 def _size(changes: tuple[RecordChange, ...]) -> int:
-    """In bytes."""
-    if len(changes) == 1:  # nearly always
+    """Returns the size of the changes in bytes."""
+    if len(changes) == 1:  # as nearly always
         return len(changes[0].payload)
     return sum([len(change.payload) for change in changes])
 
@@ -418,7 +424,7 @@ def _settle_all(requests: list[_Waiting]) -> None:
 
 
 def _not_sent(error: LochanError) -> LochanError:
-    """The error for a request that was never put into a record: it certainly did not happen."""
+    """Returns the error for a request that was never put into a record: it certainly did not happen."""
     if isinstance(error, Retry):
         return Transient(f"nothing was written: {error}", hint="try again")
     return error

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 CHECKPOINT_EVERY = 256
-# Or after so many requests of this process, if many share a record. A cold start folds that many in 50 ms, and the
-# checkpoints of a server that is busy with PUTs take two hundredths of its time.
+# A checkpoint is also written after this many requests of this process, if many share a record. A cold start folds that
+# many in 50 ms, and the checkpoints of a server that is busy with PUTs take two hundredths of its time.
 CHECKPOINT_REQUESTS = 4_096
 _FOLLOW_PAUSE_S = 0.25
 # The least time between two trims of a process behind its own appends. In a bucket nothing is deleted before it is a
@@ -43,8 +43,8 @@ class Settings:
     patience_s: float = 30.0  # how long an append is tried before its outcome counts as unknown
     checkpoint_every: int = CHECKPOINT_EVERY
     trims: bool = True  # whether it trims after its own appends
-    mirror_every: int = 64  # in records, if the journal is mirrored to the bucket
-    mirror_s: float = 5.0  # or in seconds after the first record that is not mirrored, whichever is sooner
+    mirror_every: int = 64  # records between two calls of the mirror, if the journal is mirrored to the bucket
+    mirror_s: float = 5.0  # or seconds after the first record that is not mirrored, whichever is sooner
 
 
 class JournalBehind(Protocol):

@@ -78,7 +78,7 @@ class Keys:
         return None
 
     def remember(self, entry: RecordEntry, record_time: int, result: Any) -> None:
-        """Enters its key, and those of the requests that its changes carry out too."""
+        """Enters the key of the entry, and those of the requests that its changes carry out too."""
         user = self._own_keys(entry.actor.user)
         carried = (entry.key, entry.fingerprint, entry.pending)
         for key, fingerprint, pending in (carried, *((each.key, each.fingerprint, False) for each in entry.others)):

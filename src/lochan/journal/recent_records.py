@@ -1,15 +1,16 @@
-"""The bytes of the last records that a process has folded or appended: a segment that is packed from them needs no
-reading."""
+"""The bytes of the last records that a process has folded or appended. A segment that is packed from them need not read
+the store."""
 
 from collections.abc import Sequence
 from typing import Final
 
-_BYTES_MAX: Final = 16 << 20  # some 1,000 records of 64 small puts each
-_READER_BYTES_MAX: Final = 256 << 10  # of a process that has appended nothing yet, and so packs nothing
+_BYTES_MAX: Final = 16 << 20  # about 1,000 records of 64 small puts each
+_READER_BYTES_MAX: Final = 256 << 10  # for a process that has appended nothing yet, and so packs nothing
 
 
 class RecentRecords:
-    """Only records that the state has taken, link by link, may be added. Of too many, the oldest are forgotten."""
+    """The last records. Only records that the state has folded, link by link, may be added. If there are too many, the
+    oldest are forgotten."""
 
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
         self._data: dict[int, bytes] = {}  # by number, in order
@@ -18,7 +19,7 @@ class RecentRecords:
         self._writer_bytes_max = bytes_max
 
     def begin(self) -> None:
-        """This process appends, and will pack what it appends."""
+        """Makes room for more records, because this process appends, and will pack what it appends."""
         self._bytes_max = self._writer_bytes_max
 
     def add(self, number: int, data: bytes) -> None:

@@ -14,8 +14,8 @@ from typing import Final
 
 from lochan.clock import Clock
 
-# After this time without a record of theirs, other writers are forgotten: each of the circle could have appended four
-# times. So there is no wait for writers that append now and then. Writers that only lose are not seen.
+# After this time without a record from them, other writers are forgotten: each writer of the circle could have appended
+# four times. So nothing waits for writers that append now and then. Writers that only lose are not seen.
 _NEAR_APPENDS: Final = 4.0
 _NEAR_S_MIN, _NEAR_S_MAX = 0.01, 2.0
 # How long a writer may take until its record appears, in appends of ours: it has to find our record, and its own append

@@ -25,13 +25,14 @@ _DELETED_AT_ONCE = 16
 
 class SlotListing(NamedTuple):
     number: int
-    modified: float  # by the store's clock
+    modified: float  # by the store's clock, in seconds since 1970
 
 
 class Slots(Protocol):
     @property
     def group(self) -> int:
-        """The number of records in a segment: 256 on every lake; the simulator's journals have smaller ones."""
+        """The number of records in a segment. It is 256 on every lake; the simulator's journals have smaller
+        segments."""
 
     @property
     def aged(self) -> bool:
@@ -146,7 +147,7 @@ class ObjectSlots:
             return
         import asyncio
 
-        for at in range(0, len(numbers), _DELETED_AT_ONCE):  # for a remote store
+        for at in range(0, len(numbers), _DELETED_AT_ONCE):  # for a remote store, some at a time
             await asyncio.gather(*map(self._delete, numbers[at : at + _DELETED_AT_ONCE]))
 
     async def _delete(self, number: int) -> None:

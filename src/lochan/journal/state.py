@@ -34,8 +34,8 @@ class EventPosition(msgspec.Struct, frozen=True):
 
 
 class AppliedRun(NamedTuple):
-    """What became of the first of several requests: so many were applied together. Results None: they have to be
-    applied one by one."""
+    """The result of applying the first of several requests: how many were applied together, and their results. If the
+    results are None, these requests have to be applied one by one."""
 
     length: int
     results: Sequence[Any] | None = None
@@ -44,7 +44,7 @@ class AppliedRun(NamedTuple):
 class StatePart(ABC):
     """A part of the state, with its events."""
 
-    name: ClassVar[str]  # its name in checkpoints; stored on disk
+    name: ClassVar[str]  # the part's name in checkpoints; stored on disk
     events: ClassVar[tuple[type[Event], ...]]
     runs: ClassVar[tuple[type[Event], ...]] = ()  # the events of which it can apply several together
     features: ClassVar[tuple[str, ...]] = ()  # the features that this program can load

@@ -41,7 +41,7 @@ class JournalTail(Generic[F]):
         self._looked_ahead = False
         self.recent = RecentRecords()
         self.state = state
-        self.saw: Callable[[str], None] = lambda writer: None  # called with the writer of every record that is folded
+        self.saw: Callable[[str], None] = lambda writer: None  # called with the writer of every folded record
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
 
     @property

@@ -41,7 +41,7 @@ NOTHING: Final = TrimResult(0, 0)
 class JournalTrim(NamedTuple):
     """The result for one of several journals."""
 
-    name: str  # of the repository or the lake's own journal
+    name: str  # the repository's name, or that of the lake's own journal
     trimmed: TrimResult = NOTHING
     error: LochanError | None = None
 
@@ -76,7 +76,7 @@ class Trimmer:
         self._durable: set[int] = set()  # groups whose segment this trimmer has just written
 
     async def trim(self) -> TrimResult:
-        """Idempotent, and safe beside writers, readers and other trimmers."""
+        """Trims the journal. It is idempotent, and safe beside writers, readers and other trimmers."""
         await self._tail.fresh()
         first, full = await self._unpacked()
         await self._pack_all(first, full)
@@ -96,7 +96,8 @@ class Trimmer:
 
     # --- packing -----------------------------------------------------------------------------------------------------
     async def _unpacked(self) -> tuple[int, int]:
-        """The first group without a segment, and the first that is not full. Segments are made in order, so bisect."""
+        """Returns the first group without a segment, and the first that is not full. Segments are made in order, so it
+        bisects."""
         full = 0
         while self._rules.may_pack((full + 1) * self._slots.group - 1, self._tail.next):
             full += 1
@@ -117,7 +118,8 @@ class Trimmer:
         self._tail.recent.forget_below(full * self._slots.group)
 
     def _folded_groups(self, first: int, full: int) -> list[Segment]:
-        """The last of these groups, if this process still has the records that its state was folded from (J4)."""
+        """Returns the last of these groups, if this process still has the records that its state was folded from
+        (J4)."""
         found: list[Segment] = []
         for group in reversed(range(first, full)):
             start = self._start(group)
@@ -128,7 +130,7 @@ class Trimmer:
         return found[::-1]
 
     async def _pack_slots(self, first: int, full: int) -> None:
-        """Reads the records of these groups, and checks them up to the tail."""
+        """Packs these groups from their slots, and checks the records up to the tail."""
         if first >= full:
             return
         ends = await self._checked_ends(first)
@@ -141,8 +143,8 @@ class Trimmer:
             await self._put_segment(segment)
 
     async def _checked_ends(self, first: int) -> dict[int, bytes]:
-        """The digest at the end of each group, from a walk that begins at `first` and must lead to the state that this
-        process has folded."""
+        """Returns the digest at the end of each group, from a walk that begins at `first` and must lead to the state
+        that this process has folded."""
         state = self._tail.state
         until, goal = state.number, state.digest
         chain = Chain(state.journal, self._start(first) - 1, await self._end_before(first))
@@ -178,7 +180,8 @@ class Trimmer:
         return records.decode(segment.records[-1], f"the last record of segment {group - 1}").digest
 
     async def _put_segment(self, segment: Segment) -> None:
-        """Another trimmer may write the same segment, with the same bytes. In doubt, the next run looks again."""
+        """Creates the segment. Another trimmer may write the same segment, with the same bytes. In doubt, the next run
+        looks again."""
         data = segments.encode(segment)
         fp("trim.before_segment")
         try:
@@ -194,9 +197,10 @@ class Trimmer:
 
     # --- deleting ----------------------------------------------------------------------------------------------------
     async def _delete_slots(self, below: int, now: float) -> int:
-        """Deletes slots whose segment is durable; if the fast path of J6 is in use, only a day later."""
+        """Deletes slots whose segment is durable. If the fast path of J6 is in use, they are deleted only a day later.
+        Returns how many."""
         checkpoints = await self._checkpoints.found()
-        deletable: dict[int, list[int]] = {}  # by group
+        deletable: dict[int, list[int]] = {}  # the numbers of slots, by group
         segment_modified: dict[int, float | None] = {}
         async for slot in self._slots.listed(below):
             group = slot.number // self._slots.group
@@ -216,9 +220,10 @@ class Trimmer:
         return sum(map(len, deletable.values()))
 
     async def _make_durable(self, group: int) -> None:
-        """J4. On a disk a segment is visible before its trimmer has synced its name, and that trimmer may have been
-        killed just then. Deleting the slots and losing the name would lose records. Creating the segment again finds
-        the name taken and syncs its folder before it reports that. Its bytes were synced before it had a name."""
+        """Makes a group's segment durable (J4). On a disk a segment is visible before its trimmer has synced its name,
+        and that trimmer may have been killed just then. Deleting the slots and losing the name would lose records.
+        Creating the segment again finds the name taken and syncs its folder before it reports that. Its bytes were
+        synced before it had a name."""
         if self._slots.aged or group in self._durable or not self._rules.segments_are_synced():
             return
         data = await self._slots.read_segment(group)
@@ -230,7 +235,8 @@ class Trimmer:
             fp("trim.segment_durable")
 
     async def _store_time(self) -> float:
-        """The store's own clock, from an object just written; the trimmer's wall clock may be days off."""
+        """Returns the time by the store's own clock, from an object just written. The trimmer's wall clock may be days
+        off."""
         if not self._rules.trims_by_store_clock():
             return self._clock.wall() / 1e6
         folder = f"{self._prefix}/journal/trim/"
@@ -238,14 +244,14 @@ class Trimmer:
         await self._store.put(path, b"")
         modified = (await self._store.head(path)).modified
         await self._store.delete(path)
-        async for left in self._store.list(folder):  # from killed trimmers
+        async for left in self._store.list(folder):  # files that killed trimmers left
             if modified - left.modified > _LITTER_S:
                 await self._store.delete(left.path)
         return modified
 
 
 async def has_work(slots: Slots) -> bool:
-    """Whether there are slots of a full group. Takes two listings and no fold."""
+    """Returns whether there are slots of a full group. It takes two listings and no fold."""
     first = await slots.first_after(0)
     if first is None:
         return False
@@ -253,8 +259,8 @@ async def has_work(slots: Slots) -> bool:
 
 
 def superfluous(found: list[FoundCheckpoint], now: float | None) -> list[int]:
-    """Checkpoints that nobody needs: all but the newest few. If slots wait a day (`now` is given), one per hour stays
-    for two days; otherwise there would never be one that is old enough for a slot to be deleted."""
+    """Returns the checkpoints that nobody needs: all but the newest few. If slots wait a day (`now` is given), one per
+    hour stays for two days; otherwise there would never be one that is old enough for a slot to be deleted."""
     candidates = found[:-_CHECKPOINTS_KEPT]
     if now is None:
         return [old.number for old in candidates]
@@ -268,5 +274,5 @@ def superfluous(found: list[FoundCheckpoint], now: float | None) -> list[int]:
 
 
 def _oldest_past(checkpoints: list[FoundCheckpoint], number: int) -> float | None:
-    """The time of the oldest known checkpoint past `number`."""
+    """Returns the time of the oldest known checkpoint past `number`, or None."""
     return min((found.modified for found in checkpoints if found.number >= number), default=None)
