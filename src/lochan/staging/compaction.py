@@ -29,7 +29,7 @@ class CompactionLimits(NamedTuple):
     inline_count: int = 10_000
     inline_bytes: int = 4 << 20
     runs: int = 8  # layers above L2 in one segment: every listing reads each of them
-    ratio: int = 4  # an L2 run that is so many times larger than what would be merged into it is left alone
+    ratio: int = 4  # an L2 run is left alone if it is this many times larger than what would be merged into it
     tombstones: int = 10_000  # in the lowest runs: skipping so many takes a listing a millisecond; see `covering_tree`
 
 
@@ -37,8 +37,8 @@ LIMITS = CompactionLimits()
 
 
 class CompactionPlan(NamedTuple):
-    layers: tuple[Layer, ...]  # side by side, oldest first
-    level: int  # of the run that replaces them
+    layers: tuple[Layer, ...]  # adjacent layers, oldest first
+    level: int  # the level of the run that replaces them
 
     @property
     def inputs(self) -> Inputs:
@@ -46,19 +46,19 @@ class CompactionPlan(NamedTuple):
 
 
 class CompactionResult:
-    """The changes that replace the plan's layers, which are part of `layers`. Without `head_has` every tombstone
-    stays."""
+    """The changes that replace the layers of the plan. Without `head_has` every tombstone stays."""
 
     def __init__(self, chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
         self.inputs = chosen.inputs
         self.level = chosen.level
-        self.dropped = False  # tombstones were left out: the event must name the head (rule S3)
+        self.dropped = False  # whether tombstones were left out: then the event must name the head (rule S3)
         self._view = View(Layers(chosen.layers), EmptyBase(), runs)
         self._lower = View(Layers(layers.lower(chosen.inputs)), EmptyBase(), runs)
         self._head_has = head_has
 
     async def changes(self) -> AsyncIterator[pa.Table]:
-        """Yields RUN_SCHEMA, in consecutive tables in path order; no rows if nothing is left of the inputs."""
+        """Yields tables of RUN_SCHEMA, one after the other in path order. They have no rows if nothing is left of the
+        inputs."""
         async for table in self._view.scan_changes():
             kept = table if self._head_has is None else await self._without_idle(table, self._head_has)
             self.dropped |= len(kept) < len(table)

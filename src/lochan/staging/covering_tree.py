@@ -24,7 +24,7 @@ from lochan.tree.trees import Trees
 
 class CoveringPlan(NamedTuple):
     runs: tuple[RunRef, ...]  # all runs that it will cover, oldest first
-    known: CoveringTree | None  # covers the first of them already
+    known: CoveringTree | None  # a tree that covers the first of them already
 
 
 def plan(layers: Layers, base: str, limits: CompactionLimits = LIMITS) -> CoveringPlan | None:

@@ -22,7 +22,7 @@ class InlinePiece(msgspec.Struct, eq=False):
     """Changes by path, none twice; they are sorted when first needed."""
 
     changes: Placed
-    top: int  # the highest position in it
+    top: int  # the highest position of its changes
     memo: object = None  # a form of it that a reader has made, for the next reader
     looks: int = 0  # how often readers did without `memo`
     _keys: list[bytes] | None = None
@@ -48,7 +48,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
     first: int
     last: int
     pieces: tuple[InlinePiece, ...]
-    bytes: int  # about the size of its changes in a record or a run, replaced ones included
+    bytes: int  # the approximate size of its changes in a record or a run, including those that were replaced
 
     @property
     def count(self) -> int:

@@ -33,8 +33,8 @@ Layer = Inline | RunRef
 class Inputs(msgspec.Struct, frozen=True, array_like=True):
     """The layers that a compaction replaces. Stored in events: fields may only be added at the end."""
 
-    spans: tuple[tuple[int, int], ...]  # of inline changes: first and last position of each layer
-    runs: tuple[str, ...]  # ids
+    spans: tuple[tuple[int, int], ...]  # the first and the last position of each layer of inline changes
+    runs: tuple[str, ...]  # the ids of runs
 
 
 def inputs_of(layers: Iterable[Layer]) -> Inputs:

@@ -25,7 +25,7 @@ class ViewPage(NamedTuple):
 
     entries: list[Entry]
     prefixes: list[str]
-    next: str | None  # give it as `after` for the next page; None: there is none
+    next: str | None  # pass it as `after` to get the next page; None if there is none
 
 
 class ColumnPage(NamedTuple):
@@ -104,7 +104,7 @@ class FolderListing:
             return bool(active) and await self._walk(active[0])
         key = min(cursor.key for cursor in active if cursor.key is not None)
         at = [cursor for cursor in active if cursor.key == key]
-        live = at[0].source.is_live(at[0].row)  # the newest that holds a path decides
+        live = at[0].source.is_live(at[0].row)  # the newest source that holds a path decides
         self._cost.rows += len(at)
         if not live:  # deleted paths are skipped in blocks; a live path further on shows its folder
             return await self._sweep()
@@ -179,7 +179,7 @@ class FolderListing:
                 row = bisect_left(keys, True, row, key=lambda path: not path.startswith(folder))
             if row == count:
                 await self._jump(folder)
-        if (len(items) - before) * _CLOSE_ROWS < count:  # large folders: stepping is cheaper
+        if (len(items) - before) * _CLOSE_ROWS < count:  # for large folders, stepping is cheaper
             self._close, self._block = 0, BLOCK_MIN
         return True
 

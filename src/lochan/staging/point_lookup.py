@@ -73,7 +73,7 @@ class PointLookup:
         self.settled: SettledLayers = settled
 
     def fresh(self, path: str) -> Change | None:
-        """Returns the newest change at the path that no run has yet, or None; then look at `settled`."""
+        """Returns the newest change at the path that is above all runs, or None; the caller then looks at `settled`."""
         for changes in self._fresh:
             placed = changes.get(path)
             if placed is not None:

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 B = TypeVar("B")
-Tables: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or consecutive ones in path order
+Tables: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # a single table, or consecutive ones in path order
 
 FOLDER = "runs"
-ROWS_MAX = 1_000_000  # of one file; more are split into several
+ROWS_MAX = 1_000_000  # the limit for one file; more rows are split into several files
 OPEN_BYTES_MAX = 256 << 20
-_MAPPED_WEIGHT = 1 << 20  # the cost of a mapped run: a sixteenth of its paths, and the kernel's tables
+_MAPPED_WEIGHT = 1 << 20  # the weight of a mapped run in the cache: a sixteenth of its paths, and the kernel's tables
 _HEADS_MAX = 256
-_SMALL_ROWS = 20_000  # a run of so many, 6 MB, is held in memory; a larger one is mapped from the disk
-_INLINE_ROWS_MAX = 1_000  # encoded or decoded in a millisecond
+_SMALL_ROWS = 20_000  # a run of so few rows, 6 MB, is held in memory; a larger one is mapped from the disk
+_INLINE_ROWS_MAX = 1_000  # so many rows are encoded or decoded in a millisecond
 
 
 class OpenRun:
@@ -103,7 +103,8 @@ class OpenRuns:
 
 
 class Runs:
-    """`prefix` is that of the repository. All repositories of a process share `held` and `disk`."""
+    """The runs of one repository. `prefix` is that of the repository. All repositories of a process share `held` and
+    `disk`."""
 
     def __init__(
         self,
@@ -129,13 +130,13 @@ class Runs:
 
     # --- writing ----------------------------------------------------------------------------------------------------
     async def write(self, changes: pa.Table, level: int, mint: int) -> RunRef:
-        """Writes one run. REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing
-        written."""
+        """Writes one run. REQUIRES what `formats.run.encode` requires: the changes are sorted, unique and not empty.
+        Raises Invalid, with nothing written."""
         return await self._put(await self._in_thread(run.encode, changes, len(changes)), level, mint)
 
     async def write_cut(self, changes: Tables, level: int, mint: int) -> tuple[RunRef, ...]:
-        """Writes as many runs as needed, none above ROWS_MAX; none for no changes. Of consecutive tables only the
-        encoded form is held."""
+        """Writes as many runs as needed, none of them above ROWS_MAX, and none if there are no changes. Of consecutive
+        tables only the encoded form is held."""
         refs: list[RunRef] = []
         encoder = run.Encoder()
         async for part in _parts(changes):
@@ -155,7 +156,7 @@ class Runs:
         no event, and are collected."""
         refs = await self.write_cut(tables, 1, mint)
         if isinstance(tables, pa.Table) and 0 < len(tables) <= _SMALL_ROWS:
-            self._hold(refs[0], as_batch(tables))  # it is about to be read or committed
+            self._hold(refs[0], as_batch(tables))  # because it is about to be read or committed
         return refs
 
     async def _finished(self, encoder: run.Encoder, level: int, mint: int) -> RunRef:
@@ -170,7 +171,7 @@ class Runs:
 
     def _hold(self, ref: RunRef, batch: pa.RecordBatch) -> None:
         size = batch.get_total_buffer_size()
-        if size <= 2 * batch.nbytes:  # else it is a slice, and would keep the whole table in memory
+        if size <= 2 * batch.nbytes:  # otherwise it is a slice, and would keep the whole table in memory
             self._held.hold(self._path(ref.file), OpenRun(ref, batch), size)
 
     # --- reading ----------------------------------------------------------------------------------------------------

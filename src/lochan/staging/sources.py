@@ -20,7 +20,7 @@ from lochan.tree.rows import PathSpan
 RowNumbers = npt.NDArray[np.int64]
 _LOOKS_MAX = 3  # look-ups before a piece becomes columns; searching 10,000 changes takes 2 ms, columns 60
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing, in a few dozen microseconds
-_BY_ROW_MAX = 12  # so many rows become entries one by one as quickly as all at once
+_BY_ROW_MAX = 12  # so many rows become entries as quickly one by one as all at once
 _NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
@@ -119,7 +119,7 @@ class ColumnSource:
 
 
 class InlineSource:
-    """Inline changes."""
+    """A source of inline changes."""
 
     def __init__(self, keys: list[bytes], placed: Placed) -> None:
         self.count = len(keys)

@@ -33,8 +33,9 @@ _PASSED_ROWS_MIN = 1 << 16  # smaller runs are opened as a whole, and stay open 
 
 
 class View:
-    """`over`, if given, is the tree of `layers.over`, made for this very base: it is read instead of the runs it covers
-    and the base, and shows the same. `above` is on top of all layers: the files of a workspace."""
+    """A view of a branch. `over`, if given, is the tree of `layers.over`, made for this very base: it is read instead
+    of the runs it covers and the base, and shows the same. `above` is on top of all layers: the files of a
+    workspace."""
 
     def __init__(
         self, layers: Layers, base: ViewBase, runs: Runs, over: ViewBase | None = None, above: ViewBase | None = None
@@ -91,7 +92,7 @@ class View:
         wins."""
         within = span(prefix)
         lone = self._layers[0] if len(self._layers) == 1 and self._above is None else None
-        if isinstance(lone, RunRef) and _touches(lone, within):  # as it is: pieces would have to be joined again
+        if isinstance(lone, RunRef) and _touches(lone, within):  # as it is: its pieces would have to be joined again
             rows = (await self._runs.open(lone)).rows
             low = rows.seek(within.low)
             return pa.Table.from_batches([rows.batch.slice(low, rows.seek(within.high) - low)])
