@@ -19,7 +19,7 @@ from lochan.errors import Invalid, Refused
 _NAMES = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 _READ_BYTES = 1 << 16
 _AGAIN_S = 1.0
-_SILENT_S = 30.0  # it pings more often
+_SILENT_S = 30.0  # the store pings more often
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
 
@@ -76,7 +76,7 @@ async def read_on_thread(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
         while data:
             try:
                 data = read()
-            except (OSError, ValueError, http.client.HTTPException):  # it is closed, or silent for too long
+            except (OSError, ValueError, http.client.HTTPException):  # it was closed, or silent for too long
                 data = b""
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(found.put_nowait, data)

@@ -17,8 +17,8 @@ T = TypeVar("T")
 class Tally:
     requests: int = 0  # calls; one list is one call, however many pages it takes
     errors: int = 0  # calls that raised, including NotFound and AlreadyExists
-    bytes_in: int = 0  # read from the store
-    bytes_out: int = 0  # written to it
+    bytes_in: int = 0  # bytes read from the store
+    bytes_out: int = 0  # bytes written to the store
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class CountingStore(Wrapper):
         BulkDelete,
         SignedUrls,
         ServerCopies,
-    )  # the number of requests of a bulk delete is known to the client alone
+    )  # only the client knows the number of requests of a bulk delete
 
     def __init__(self, inner: Store, counts: RequestCounts) -> None:
         super().__init__(inner)

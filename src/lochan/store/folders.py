@@ -66,7 +66,7 @@ class Folders:
             inode = os.fstat(fd).st_ino
             if self._durable.get(folder) != inode:
                 self._sync_chain(folder)
-                if len(self._durable) >= _REMEMBERED:  # emptied, not a BoundedCache: several threads write
+                if len(self._durable) >= _REMEMBERED:  # no BoundedCache, because several threads write
                     self._durable.clear()
                 self._durable[folder] = inode
             yield fd

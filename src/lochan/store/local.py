@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from lochan.store.scribe import Scribe  # only a server has one
     from lochan.store.spare_files import SpareFiles  # and only a scribe has these
 
-PUT: Final = 0  # the verbs of a scribe
+PUT: Final = 0  # the verbs of a request to a scribe
 PUT_IF_ABSENT: Final = 1
 DELETE_FOR_REUSE: Final = 2
-SCRIBE_BYTES_MAX: Final = 128 << 10  # longer data are not worth the copies, and a socket may not take them
+SCRIBE_BYTES_MAX: Final = 128 << 10  # longer data is not worth the copies, and a socket may not take it
 NAME_END: Final = b"\0"  # no path has one
 _DELETED_AT_ONCE = 256
 _CHUNK = 4 << 20
-_GATHERED_BYTES = 2 << 20  # of a stream, for each call in a thread
+_GATHERED_BYTES = 2 << 20  # bytes of a stream that one call in a thread writes
 _DAY_S = 86_400.0
 _ROOT_S = 0.05  # how long a poll for news may miss that the folder has vanished
 _IN_THE_WAY = (errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)  # no file can ever have that name here
@@ -88,7 +88,7 @@ class LocalStore:
             raise self._unreadable(error, path) from error
         if len(data) == stop - start:
             return data
-        file = self._open(path)  # it raises the precise error
+        file = self._open(path)  # `_open` raises the precise error
         check_span(path, start, stop, file.size)
         return file.read(start, stop)
 
@@ -282,7 +282,7 @@ class LocalStore:
 
     def delete_for_reuse_now(self, paths: Sequence[str]) -> None:
         """Deletes like `delete_for_reuse`, in the caller's thread."""
-        spares: dict[bytes, bytes] = {}  # by the old name
+        spares: dict[bytes, bytes] = {}  # the spare files, by their old names
         for path in paths:
             if self._spares is None:
                 self._delete(path)
@@ -296,8 +296,8 @@ class LocalStore:
             self._spares.add(spares.values())
 
     def reuse_files(self) -> Callable[[], None]:
-        """From now on, small files are written over those of `delete_for_reuse`. Returns a function that removes what
-        is left of these."""
+        """Makes small files from now on be written over those of `delete_for_reuse`. Returns a function that removes
+        those that are left."""
         from lochan.store.spare_files import SpareFiles
 
         self._spares = SpareFiles(self._root, self._clock)

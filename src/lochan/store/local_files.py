@@ -24,9 +24,9 @@ FOLDER = b".tmp"
 # For larger writes the kernel uses pages of 2 MiB, which a virtual machine has often given back to its host: their
 # first touch is ten times as slow as the copy (64 MiB: 150 ms instead of 17).
 _WRITE_BYTES = 512 << 10
-_AHEAD_BYTES = 16 << 20  # of a longer file, so much is handed to the disk at a time, before the sync asks for all of it
-# A flag of Linux' sync_file_range: only begin. Waiting as well would take an error away from the sync, which must see
-# it.
+_AHEAD_BYTES = 16 << 20  # so much of a longer file is given to the disk at a time, before the sync asks for all
+# A flag of Linux' sync_file_range that only begins to write. Waiting as well would take an error away from the sync,
+# which must see it.
 _WRITE = 2
 _numbers = count()
 
@@ -70,7 +70,7 @@ class SpareFile(NamedTuple):
 
     name: bytes
     fd: int  # open to write
-    size: int  # of what is still in it
+    size: int  # the size of the old content
 
 
 class TemporaryFile:

@@ -31,7 +31,7 @@ _shared: dict[str, _Objects] = {}
 
 
 class MemoryStore:
-    """A store without a name does not share its objects."""
+    """A store in memory. A store without a name does not share its objects."""
 
     def __init__(self, name: str = "", clock: Clock | None = None) -> None:
         self._name = name

@@ -102,11 +102,11 @@ class StoreLocation:
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the profile, as read by the sender
-    host: str = ""  # where the profile's file is; empty: it may be anywhere
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # the keys of the profile, as read by the sender
+    host: str = ""  # the machine that has the profile's file; empty if it may be on any machine
     routes: "Mapping[str, StoreLocation]" = field(
         default_factory=dict, repr=False
-    )  # of repositories that lie elsewhere
+    )  # the locations of repositories that lie elsewhere
 
     def open(self, *, clock: Clock, ids: Ids) -> Store:
         """Opens the store, with retries if it is behind a network."""

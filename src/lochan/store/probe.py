@@ -23,7 +23,7 @@ class ProbeReport:
     url: str
     rounds: int  # races in which the store confirmed one creator
     skew_s: float  # the store's clock minus ours; 0 if no difference can be measured
-    latency_s: float  # of a create, the median
+    latency_s: float  # the median time of a create
 
 
 class _Answer(Enum):

@@ -20,7 +20,7 @@ _NAMES = {
     "aws_session_token": "session_token",
 }
 _READ_AGAIN = timedelta(seconds=10)
-_OBSTORE_MARGIN = timedelta(minutes=5)  # it asks for other keys so long before those it has expire
+_OBSTORE_MARGIN = timedelta(minutes=5)  # obstore asks for new keys this long before the old ones expire
 
 
 def profile_path(file: str) -> Path:
@@ -50,7 +50,7 @@ def read_profile(file: str, profile: str) -> dict[str, str]:
 
 
 def _section(path: Path, profile: str) -> SectionProxy:
-    parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is one like any other
+    parser = ConfigParser(interpolation=None, default_section="")  # the profile `default` is treated like any other
     try:
         parser.read_string(path.read_text())
     except OSError as error:

@@ -24,7 +24,7 @@ _RULE = "a path is UTF-8, without control characters, without empty, `.` or `..`
 class Stat(NamedTuple):
     path: str
     size: int
-    modified: float  # seconds since 1970 by the store's clock
+    modified: float  # seconds since 1970, by the store's clock
     etag: str
 
 

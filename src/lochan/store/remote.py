@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
 
 
-_PART = 8 << 20  # of a multipart upload, which S3 limits to 10,000 parts; and of a streamed read
+_PART = 8 << 20  # bytes of one part of a multipart upload, which S3 limits to 10,000 parts, and of a streamed read
 _PARTS_AT_ONCE = 3
 _PAGE = 1000  # objects that the stores return per list request
 _TABLE_ROWS = 10 * _PAGE  # a table costs the same, however many rows it has
@@ -53,7 +53,7 @@ class RemoteStore:
     async def get_range(self, path: str, start: int, stop: int) -> bytes:
         self._check(path)
         check_span(path, start, stop)
-        if start == stop:  # no store answers an empty range
+        if start == stop:  # because no store answers an empty range
             check_span(path, start, stop, (await self.head(path)).size)
             return b""
         data, stat = await self._span(path, start, stop)
@@ -70,7 +70,7 @@ class RemoteStore:
             etag = stat.etag if stat else ""
             try:
                 data, stat = await self._span(path, start, start + _PART, etag)
-            except Invalid:  # past the end at once: the object is empty
+            except Invalid:  # the first part is past the end, so the object is empty
                 if start == 0 and (await self.head(path)).size == 0:
                     return
                 raise

@@ -73,4 +73,4 @@ class StorageName(NamedTuple):
     """The place of the files of a repository: a URL, and the name of the credentials that open it."""
 
     url: str
-    credentials: str = ""  # empty: those of the lake
+    credentials: str = ""  # empty for those of the lake

@@ -36,16 +36,16 @@ from lochan import errors
 from lochan.errors import LochanError, Transient, Unknown
 from lochan.store.local import DELETE_FOR_REUSE, NAME_END, PUT, SCRIBE_BYTES_MAX, LocalStore
 
-HEAD: Final = struct.Struct("<QBH")  # the number of a request, its verb, the length of its path
-DONE: Final = struct.Struct("<Q")  # behind it, where it failed, a Failure
+HEAD: Final = struct.Struct("<QBH")  # a request's number, its verb, and the length of its path
+DONE: Final = struct.Struct("<Q")  # an answer's number; a ScribeFailure follows it if the request failed
 
 _BUFFER_BYTES = 4 << 20  # requested; the kernel may give less
 _FAILURE_BYTES_MAX = 16 << 10
-PATIENCE_S: Final = 15.0  # half of the time an append is tried; a longer sync means a broken disk
-_LOOKS = 3  # at the waiting requests, in that time
+PATIENCE_S: Final = 15.0  # half of the time for which an append is tried; a longer sync means a broken disk
+_LOOKS = 3  # how often the waiting requests are looked at in that time
 _KILL_S = 5.0  # a killed process that lives longer hangs in the system
-_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another one is started; longer each time
-_THREADS = 8  # they wait for the disk
+_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # the pause before another one is started, which grows each time
+_THREADS = 8  # the number of threads, which wait for the disk
 _PATH_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.store")
 
@@ -53,10 +53,10 @@ _log = logging.getLogger("lochan.store")
 class ScribeFailure(msgspec.Struct, array_like=True):
     """An error of Lochan on its way between two processes."""
 
-    name: str  # of its class
+    name: str  # the name of the error's class
     message: str
     hint: str
-    broken: str  # why nothing can be written any more; empty: writing works
+    broken: str  # the reason why nothing can be written any more; empty if writing works
 
     def error(self) -> LochanError:
         kind = getattr(errors, self.name, None)
@@ -118,7 +118,7 @@ class Scribe:
         self._number = number = self._number + 1
         try:
             self._socket.sendmsg([HEAD.pack(number, verb, len(path)), path, data])
-        except OSError:  # it has more work than the socket holds, or has died
+        except OSError:  # the process has more work than the socket holds, or has died
             return False
         future = self._waiting[number] = self._loop.create_future()
         try:
@@ -273,7 +273,7 @@ def main() -> None:
 
 
 def work(connection: socket.socket, store: LocalStore) -> None:
-    """Runs until the other end is closed."""
+    """Does the work of requests until the other end is closed."""
     parent = os.getppid()
     try:
         while message := connection.recv(HEAD.size + _PATH_BYTES_MAX + SCRIBE_BYTES_MAX):

@@ -2,7 +2,7 @@
 
     <root>/<path>  ── give ──▶  <root>/.tmp/spare-…  ── take ──▶  written, synced, and given another name
 
-To make a file and to delete it are the dearer parts of a small synced write: the file system finds an inode and blocks,
+Creating and deleting a file are the expensive parts of a small synced write: the file system finds an inode and blocks,
 and gives them back. On ext4 without a journal, each new file also goes past the inodes of all files that were deleted
 in the last minutes.
 """
@@ -21,23 +21,24 @@ from lochan.clock import Clock
 from lochan.store.local_files import FOLDER, SpareFile
 
 _FILES_MAX: Final = 1_024
-_BYTES_MAX: Final = 1 << 20  # of one: a larger one would hold much room for small files
-# A reader may have opened the file just before it was given. It has that long to read, and a file system whose clock
-# ticks coarsely has shown another time by then.
+_BYTES_MAX: Final = 1 << 20  # a larger file would hold too much space for small files
+# A reader may have opened the file just before it was given. It has this long to read. After this time, even a file
+# system whose clock ticks coarsely shows another time.
 _REST_S: Final = 1.0
 _numbers = count()
 
 
 class SpareFiles:
-    """Of one process. Several threads may use it."""
+    """The spare files of one process. Several threads may use them."""
 
     def __init__(self, root: bytes, clock: Clock) -> None:
         self._folder = root + b"/" + FOLDER
         self._clock = clock
-        self._waiting: deque[tuple[float, bytes]] = deque()  # since when, the oldest first
+        self._waiting: deque[tuple[float, bytes]] = deque()  # each with its time, the oldest first
 
     def give(self, name: bytes) -> bytes:
-        """Deletes this file. Returns its name as a spare one, or nothing if there is no room. Raises OSError."""
+        """Deletes this file, or keeps it as a spare one. Returns the spare file's name, or an empty name if there is no
+        room. Raises OSError."""
         if len(self._waiting) >= _FILES_MAX:
             os.unlink(name)
             return b""
@@ -46,26 +47,26 @@ class SpareFiles:
         return spare
 
     def add(self, spares: Iterable[bytes]) -> None:
-        """These may be written to. REQUIRES: their old folders are synced. After a power cut a file would else have its
-        old name again beside the new one, and be given a second time."""
+        """Adds files that may be written to from now on. REQUIRES: their old folders are synced. Otherwise a file could
+        have its old name again after a power cut, beside the new one, and be given a second time."""
         now = self._clock.boot()
         self._waiting.extend([(now, spare) for spare in spares if spare])
 
     def take(self) -> SpareFile | None:
-        """Returns one that has rested, or None."""
+        """Returns a file that has rested long enough, or None."""
         while self._waiting and self._clock.boot() - self._waiting[0][0] >= _REST_S:
             try:
                 _, name = self._waiting.popleft()
             except IndexError:  # another thread was quicker
                 return None
-            with suppress(OSError):  # somebody has tidied up
+            with suppress(OSError):  # somebody else has removed it
                 found = _opened(name)
                 if found is not None:
                     return found
         return None
 
     def drop(self) -> None:
-        """Removes all of them."""
+        """Removes all spare files."""
         while self._waiting:
             _, name = self._waiting.popleft()
             with suppress(OSError):
@@ -73,8 +74,8 @@ class SpareFiles:
 
 
 def _opened(name: bytes) -> SpareFile | None:
-    """Removes the file and returns None if it may not be written to: a copy of the lake may be made of links, and then
-    the file has another name."""
+    """Opens the file for writing. Removes it and returns None if it may not be written to: a copy of the lake may be
+    made of links, and then the file has another name."""
     fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     stat = os.fstat(fd)
     if modes.S_ISREG(stat.st_mode) and stat.st_nlink == 1 and 0 < stat.st_size <= _BYTES_MAX:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lochan.store.capabilities import TableLists, capability
 from lochan.store.protocol import Stat, Store, check_path
 
-# As `Stat`; `mtime` is microseconds since 1970.
+# The columns are those of `Stat`. `mtime` is in microseconds since 1970.
 STAT_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -21,7 +21,7 @@ STAT_SCHEMA = pa.schema(
         pa.field("etag", pa.string(), nullable=False),
     ]
 )
-_ROWS = 10_000  # of a table: 1 MB
+_ROWS = 10_000  # the rows of one table: 1 MB
 
 
 async def stat_tables(store: Store, prefix: str = "", after: str = "") -> AsyncIterator[pa.Table]:
@@ -61,7 +61,7 @@ def table_of_stats(stats: Sequence[Stat]) -> pa.Table:
 
 
 def under(page: pa.Table, prefix: str, after: str) -> pa.Table:
-    """Returns the rows that a listing of `prefix` behind `after` shows."""
+    """Returns the rows that a listing of `prefix` after `after` shows."""
     paths = page["path"]
     shown = pc.and_(pc.starts_with(paths, prefix), pc.greater(paths, after))
     return page if pc.all(shown).as_py() else page.filter(shown)

@@ -55,7 +55,7 @@ class VerifiedFiles:
         self.clock = clock
         self._url = url
         self._file = file
-        self._marks: dict[int, None] | None = None  # in the order in which they were made
+        self._marks: dict[int, None] | None = None  # the marks, in the order in which they were made
         self._seen: dict[str, tuple[Stamp, bytes, int]] = {}  # what this process has found, and until when it is valid
         self._unsaved = array("Q")
         self._lock = Lock()
@@ -122,7 +122,7 @@ class VerifiedFiles:
                 os.unlink(part)
 
     def _remember(self, name: str, stamp: Stamp, digest: bytes, until: int) -> None:
-        if len(self._seen) >= _SEEN_MAX:  # emptied, not a BoundedCache: threads ask without the lock
+        if len(self._seen) >= _SEEN_MAX:  # it is emptied, and is no BoundedCache, because threads ask without the lock
             self._seen.clear()
         self._seen[name] = stamp, digest, until
 
