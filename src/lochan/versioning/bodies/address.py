@@ -21,7 +21,7 @@ ADDRESS_BYTES_MAX = 768  # an S3 key may have 1,024; the rest is for the lake's 
 SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or folder
 
 _KEPT_S = 60.0  # a writer uses one folder for so long
-_KEPT_NUMBERS = 100_000  # and for so many records
+_KEPT_NUMBERS = 100_000  # and for this many records
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f%\\]|\.$")  # Azure takes a backslash for a slash, and drops a dot at the end
 _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %

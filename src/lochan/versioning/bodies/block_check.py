@@ -40,7 +40,7 @@ class TrustedBlocks:
     ) -> None:
         self._stamps = stamps
         self._verified = verified
-        self._left: dict[tuple[str, int, FileStamp], int] = {}  # bytes that may be read without a check
+        self._left: dict[tuple[str, int, FileStamp], int] = {}  # how many bytes may still be read without a check
 
     @property
     def has_stamps(self) -> bool:

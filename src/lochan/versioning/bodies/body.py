@@ -17,7 +17,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class IncomingBody:
-    """One body being written. Raises Invalid for an invalid path or checksum."""
+    """A body that is being written. Raises Invalid for an invalid path or checksum."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class HashedBody(msgspec.Struct, frozen=True, gc=False):
 
     data: bytes
     sha256: bytes
-    entry: Entry  # without blocks and mtime, which the pack adds
+    entry: Entry  # the entry without blocks and mtime, which the pack adds
 
 
 def ready(

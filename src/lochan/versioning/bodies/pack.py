@@ -7,11 +7,11 @@ their senders waits only once.
     pack ─▶ record ─▶ answers ─▶ pause ▏ pack ─▶ record …
        └── gathers meanwhile ─────┴───┘
 
-The next pack is written when the record of the last one has landed, not beside it: else the senders fall into three
-groups, one that waits for its pack, one for its record, one that is answered, and each file has a third of them. The
-pause is for those who were just answered and write again. It ends as soon as as many wait as had to be expected. Where
-fewer come, as they do by chance or from a busy machine, waiting for them is lost time: the next packs are written
-beside the records again, until another try.
+The next pack is written when the record of the last one has landed, not beside it. Otherwise the senders would fall
+into three groups, one that waits for its pack, one for its record, one that is answered, and each file would have a
+third of them. The pause is for those who were just answered and write again. It ends as soon as the expected number of
+senders waits. If fewer come, by chance or from a busy machine, waiting for them is lost time: the next packs are
+written beside the records again, until another try.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from lochan.versioning.bodies.body import HashedBody
 from lochan.versioning.bodies.write import Bodies
 
 _PACK_BYTES_MAX = 8 << 20
-_PAUSE_SHARE, _PAUSE_S_MAX = 0.5, 0.005  # of the time that the last pack and its record took
-_CAME_SHARE = 0.75  # of those that were expected; if fewer come, it was in vain
-_BESIDE = 32  # packs, until it is tried again
+_PAUSE_SHARE, _PAUSE_S_MAX = 0.5, 0.005  # as a share of the time that the last pack and its record took, and at most
+_CAME_SHARE = 0.75  # the share of the expected senders; if fewer come, the pause was in vain
+_BESIDE = 32  # the number of packs until a pause is tried again
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
     ready: HashedBody
     future: asyncio.Future[Any]
-    branch: str = ""  # to stage it on
-    actor: Actor | None = None  # None: only the entry is needed
+    branch: str = ""  # the branch to stage the body on
+    actor: Actor | None = None  # None if only the entry is needed
 
 
 class Packing:
@@ -46,19 +46,20 @@ class Packing:
         self._journal = journal
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
-        self._enough = 0  # so many waiting end the pause before a pack
-        self._awaited: asyncio.Future[None] | None = None  # that pause
-        self._beside = 0  # packs that are still to be written beside records
+        self._enough = 0  # the number of waiting senders that ends the pause before a pack
+        self._awaited: asyncio.Future[None] | None = None  # the pause that is under way
+        self._beside = 0  # the number of packs that are still to be written beside records
 
     async def write(self, ready: HashedBody) -> Entry:
-        """The entry, when its bytes are durable."""
+        """Returns the entry when its bytes are durable."""
         future: asyncio.Future[Entry] = asyncio.get_running_loop().create_future()
         self._add(_Waiting(ready, future))
         return await future
 
     async def stage(self, ready: HashedBody, branch: str, actor: Actor) -> None:
-        """Durable and visible to everybody when it returns. Raises what the journal raises, or what the store raises if
-        the bytes could not be written; then the journal does not know them."""
+        """Stages the body on the branch. It is durable and visible to everybody when this returns. Raises what the
+        journal raises, or what the store raises if the bytes could not be written; then the journal does not know
+        them."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._add(_Waiting(ready, future, branch, actor))
         await future
@@ -75,7 +76,7 @@ class Packing:
             while self._waiting:
                 begun, taken = self._journal.tail.now(), self._taken()
                 await self._one_pack(taken)
-                if self._size() >= _PACK_BYTES_MAX:  # the disk is what takes the time, and not the number of files
+                if self._size() >= _PACK_BYTES_MAX:  # the disk takes the time then, and not the number of files
                     continue
                 if self._beside:
                     self._beside -= 1
@@ -92,7 +93,7 @@ class Packing:
             self._task = None
 
     async def _pause(self, enough: int, pause_s: float) -> None:
-        """Until so many wait, or the time is over."""
+        """Returns when `enough` senders wait, or when the time is over."""
         if len(self._waiting) >= enough:
             return
         loop = asyncio.get_running_loop()
@@ -118,10 +119,10 @@ class Packing:
         return taken
 
     async def _one_pack(self, taken: list[_Waiting]) -> None:
-        mint = self._journal.tail.state.number  # G1: what was folded before the first byte
+        mint = self._journal.tail.state.number  # the number that was folded before the first byte (G1)
         try:
             entries = await self._bodies.write_pack([each.ready for each in taken], mint=mint)
-        except Exception as error:  # even a bug: nobody may be left waiting
+        except Exception as error:  # even for a bug: nobody may be left waiting
             for each in taken:
                 if not each.future.done():
                     each.future.set_exception(error)

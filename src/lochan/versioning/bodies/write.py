@@ -131,7 +131,7 @@ class Bodies:
         if not (behind := feed.is_behind):  # it is hashed already, so a wrong body need not be stored
             _check(body, sha256.digest(), whole)
         address = await self._put(body.path, mint, data)
-        if behind:  # hashed while it was stored, like longer bodies
+        if behind:  # it was hashed while it was stored, like longer bodies
             await feed.done()
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())

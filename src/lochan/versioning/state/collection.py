@@ -30,7 +30,7 @@ from lochan.versioning.state.rules import RefsRules
 _ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _BEGUN, _FENCE = "begun", "fence"
-_DROPPED = "dropped"  # the last event that dropped aliases
+_DROPPED = "dropped"  # the name of the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # a client itself puts the file that is held open
 JOB = "job"  # all files with one mint number: `<repository>/data/<mint>-`
@@ -74,7 +74,7 @@ class Collection(FoldTables):
         self._alias_tables: FoldTable[str, tuple[str, ...]] = FoldTable()
         self.expired_commits = ExpiredCommits()
         self._retention: FoldTable[str, RetentionSet] = FoldTable()
-        self._lists: FoldTable[int, str] = FoldTable()  # by the number of a plan, the file with its list
+        self._lists: FoldTable[int, str] = FoldTable()  # the file with the list of each plan, by the plan's number
 
     # --- reading -----------------------------------------------------------------------------------------------------
     @property

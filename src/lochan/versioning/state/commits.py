@@ -215,7 +215,7 @@ def _as_text(id: bytes) -> str:
 
 
 _DECODED_MAX = 10_000
-_TREE = "\0"  # in the name of a file: the tree's id; no name holds one
+_TREE = "\0"  # stands for the tree's id in the name of a file; no name holds it
 _ID_BYTES = 32
 _SPAN = struct.Struct(">QI")
 _ROW_BYTES = _ID_BYTES + _SPAN.size

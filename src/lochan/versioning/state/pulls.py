@@ -111,7 +111,7 @@ class Pulls(FoldTables):
     def __init__(self) -> None:
         self._pulls: FoldTable[str, PullState] = FoldTable()
         self._open: FoldTable[tuple[str, str], str] = FoldTable()  # ids of the open requests, by their branches
-        self._checks: FoldTable[str, CommitChecks] = FoldTable()  # by commit
+        self._checks: FoldTable[str, CommitChecks] = FoldTable()  # checks by commit
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def get(self, id: str) -> PullState:

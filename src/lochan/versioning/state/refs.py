@@ -146,7 +146,7 @@ class Refs(RefsState, StatePart):
         return result
 
     def apply_run(self, events: Iterable[Staged], at: EventPosition) -> AppliedRun:
-        """Puts of small objects. Each by itself would make another state of its branch."""
+        """Applies puts of small objects together. Each by itself would make another state of its branch."""
         branch, puts = plain_puts(events)
         if len(puts) < 2:
             return AppliedRun(1)

@@ -51,12 +51,12 @@ class RefsState(FoldTables):
         self.uploads = Uploads()
         self.pulls = Pulls()
         self.record_names = RecordNames()
-        self.kind_table: FoldTable[str, str] = FoldTable()  # of the repository, under no name
+        self.kind_table: FoldTable[str, str] = FoldTable()  # the kind of the repository, under an empty name
         self.brought_table: FoldTable[str, bool] = (
             FoldTable()
-        )  # of a pool: commits that may hold what other histories hold
+        )  # commits of a pool that may hold objects of other histories
 
-        self.input_table: FoldTable[str, tuple[RunRef, ...]] = FoldTable()  # by the commit that was made from them
+        self.input_table: FoldTable[str, tuple[RunRef, ...]] = FoldTable()  # by the commit made from these runs
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:

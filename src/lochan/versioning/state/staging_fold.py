@@ -72,7 +72,7 @@ def plain_puts(events: Iterable[Staged]) -> tuple[str, list[Entry]]:
 
 
 def stage_puts(refs: RefsState, name: str, puts: Sequence[Entry]) -> None:
-    """Stages the puts of several events, in order. What is refused for one is refused for all."""
+    """Stages the puts of several events, in order. If one of them is refused, none is staged."""
     refs.collection.check_entries(refs.rules, puts, 0, 0, 0)
     refs.guard.check(name, STAGE)
     refs.stage(name, lambda layers: layers.put(*puts))

@@ -118,7 +118,7 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
 class Workspaces(FoldTables):
     def __init__(self) -> None:
         self._open: FoldTable[str, WorkspaceState] = FoldTable()
-        self._closed: FoldTable[str, str] = FoldTable()  # by id, the commit, or DROPPED
+        self._closed: FoldTable[str, str] = FoldTable()  # the commit of each closed workspace, or DROPPED, by id
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def get(self, id: str) -> WorkspaceState:
