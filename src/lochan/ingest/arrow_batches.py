@@ -36,7 +36,7 @@ def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
 
 
 def plain_type(type: pa.DataType) -> pa.DataType | None:
-    """The type after expanding. Returns None if only single values can be expanded."""
+    """Returns the type after expanding, or None if only single values can be expanded."""
     types = pa.types
     if isinstance(type, pa.BaseExtensionType):
         return plain_type(type.storage_type)
@@ -86,7 +86,7 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _longest(column: pa.Array) -> int:
-    """The approximate length of the longest value of its dictionaries, in bytes."""
+    """Returns the approximate length of the longest value of its dictionaries, in bytes."""
     column = _storage(column)
     type = column.type
     if pa.types.is_dictionary(type):
@@ -116,7 +116,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[list[Row]]:
 
 
 # --- maps ------------------------------------------------------------------------------------------------------------
-_PARTS_MAX = 64  # beyond that rows are read one by one, which takes no longer
+_PARTS_MAX = 64  # with more parts, rows are read one by one, which takes no longer
 
 Numbers = npt.NDArray[np.int64]
 Parts = list[tuple[Numbers, pa.Array]]  # numbers of rows, and their column

@@ -45,8 +45,8 @@ class Header(NamedTuple):
 
 
 class AvroBlock(NamedTuple):
-    rows: int  # as the block announces
-    data: bytes  # unpacked
+    rows: int  # the number of rows that the block announces
+    data: bytes  # the unpacked bytes
 
 
 def avro_rows(name: str, stream: Any) -> Iterator[pa.RecordBatch | list[Row]]:
@@ -119,7 +119,7 @@ def _columns(header: Header, blocks: list[AvroBlock]) -> Iterator[pa.RecordBatch
 
 
 def _plain_header(header: Header) -> bytes:
-    """The header of a file whose blocks are not compressed."""
+    """Returns the header of a file whose blocks are not compressed."""
     schema = json.dumps(header.schema).encode()
     pieces = [_MAGIC, _long(1), _long(len(_SCHEMA)), _SCHEMA, _long(len(schema)), schema, _long(0), header.sync]
     return b"".join(pieces)

@@ -47,7 +47,7 @@ class ValueReader:
             raise ValueError("a block holds more bytes than its rows take")
 
     def index(self, count: int) -> int:
-        """Reads a number from 0 up to, but without `count`: a union's branch, or an enum's symbol."""
+        """Reads a number from 0 to `count` - 1: a union's branch, or an enum's symbol."""
         index = self.long()
         if not 0 <= index < count:  # Python would count a negative one from the end
             raise ValueError(f"there is no branch or symbol {index}")

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import pyarrow as pa
 
-# From the decoder
+# Messages from the decoder.
 BATCH, ROWS, OBJECT, TAKEN, READ, ERROR, DONE = b"B", b"R", b"O", b"T", b"I", b"E", b"D"
-# To the decoder
+# Messages to the decoder.
 FILE, END = b"F", b"N"
 
 _HEAD: Final = struct.Struct("<cQ")
@@ -99,10 +99,10 @@ class Channel:
 class Failure(msgspec.Struct, array_like=True):
     """The reason why a decoder stops."""
 
-    kind: str  # of FAILURES
+    kind: str  # one of FAILURES
     message: str
     hint: str = ""
-    trace: str = ""  # of an unexpected error, for the log
+    trace: str = ""  # the traceback of an unexpected error, for the log
 
 
 # WRONG: the file is wrong. LIMIT: it needs more than its limits. UNEXPECTED: any other error, which the file must have
@@ -115,7 +115,7 @@ def encode(value: Any) -> bytes:
 
 
 # --- batches: each message is an Arrow stream of one batch -----------------------------------------------------------
-PIECE_BYTES = 4 << 20  # of a batch; larger ones are sent in pieces
+PIECE_BYTES = 4 << 20  # the size of a batch; larger ones are sent in pieces
 _DEPTH_MAX = 64
 _FOLDED = (  # types in which few bytes may stand for many
     pa.types.is_union,

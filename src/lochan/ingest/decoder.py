@@ -165,7 +165,7 @@ class ForkServer:
 
     def close(self) -> None:
         """Ends the fork server, and all decoders that still run. Calling it again does nothing."""
-        if os.getpid() == self._owner:  # and not in a forked copy
+        if os.getpid() == self._owner:  # not in a forked copy
             with self._lock:
                 self._stop()
 

@@ -27,7 +27,7 @@ from typing import Final
 from lochan.ingest.channel import Channel
 from lochan.without_pandas import hide_pandas
 
-STATUS: Final = struct.Struct("<i")  # as waitpid returns it
+STATUS: Final = struct.Struct("<i")  # a status as waitpid returns it
 _CHANNEL_FD = 3
 _FDS_MAX = 1 << 20
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
@@ -47,7 +47,7 @@ class _ForkServer:
     def __init__(self, control: socket.socket, job: Job) -> None:
         self._control = control
         self._job = job
-        self._statuses: dict[int, socket.socket] = {}  # by process
+        self._statuses: dict[int, socket.socket] = {}  # the sockets for the exit statuses, by process
         self._selector = selectors.DefaultSelector()
         self._wakeup, wakes = os.pipe()
         os.set_blocking(wakes, False)
@@ -65,13 +65,13 @@ class _ForkServer:
                 if key.fileobj is self._control:
                     if not self._fork():
                         self._kill_all()
-                        os._exit(0)  # without the messages that libraries print at exit
+                        os._exit(0)  # so that libraries print no messages at exit
                 elif key.fileobj == self._wakeup:
                     self._reap()
                 elif self._statuses.get(key.data) is key.fileobj:  # the caller has given up this decoder
                     self._selector.unregister(key.fileobj)
                     self._kill(key.data)
-                # Else an earlier event of the same batch has reaped it.
+                # Otherwise an earlier event of the same batch has reaped it.
 
     def _fork(self) -> bool:
         """Forks a decoder for the next pair of sockets. Returns False if the caller is gone."""
@@ -88,7 +88,7 @@ class _ForkServer:
         return True
 
     def _kill(self, process: int) -> None:
-        if process in self._statuses:  # it was not reaped, so the number is still its own
+        if process in self._statuses:  # it was not reaped, so no other process has its number
             os.kill(process, signal.SIGKILL)
 
     def _reap(self) -> None:
@@ -119,7 +119,7 @@ def _decode(channel: int, job: Job) -> None:
         job(Channel(socket.socket(fileno=_CHANNEL_FD)))
         code = 0
     finally:
-        os._exit(code)  # without the exit handlers of the fork server
+        os._exit(code)  # skips the exit handlers of the fork server
 
 
 def _be_alone(channel: int) -> None:

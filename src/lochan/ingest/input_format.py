@@ -11,7 +11,7 @@ NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES = "ndjson", "json", "csv", "tsv", 
 ORC, AVRO, XML = "orc", "avro", "xml"
 FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, ORC, AVRO, XML, LINES)
 
-HEAD_BYTES = 64 << 10  # that are inspected
+HEAD_BYTES = 64 << 10  # the number of bytes that are inspected
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _MARKS = tuple(_PACKED)
@@ -73,7 +73,7 @@ def detect(name: str, head: bytes) -> str:
 
 
 def is_plain_text(name: str) -> bool:
-    """Whether the name is that of an uncompressed text format."""
+    """Returns whether the name is that of an uncompressed text format."""
     packed = PurePosixPath(name.lower()).suffix in _PACKED_SUFFIXES
     return not packed and _by_name(name) in (NDJSON, JSON, LINES, CSV, TSV, XML)
 

@@ -19,7 +19,7 @@ from lochan.errors import Invalid
 CHUNK_BYTES = 32 << 20
 ROW_BYTES_MAX = 512 << 20
 _READ_BYTES = 4 << 20
-_BLOCK_BYTES = 256 << 10  # searched together: within the processor's cache
+_BLOCK_BYTES = 256 << 10  # bytes that are searched together, within the processor's cache
 
 
 class Readable(Protocol):
@@ -29,11 +29,11 @@ class Readable(Protocol):
 class Lines(NamedTuple):
     """Rows as texts. If not `valid`, `texts` may contain bytes that are not UTF-8."""
 
-    name: str  # of the input
+    name: str  # the name of the input
     texts: pa.StringArray
     valid: bool
     first: int  # the line of the first text, from 1
-    places: npt.NDArray[np.int64] | None = None  # the line of each, if they are not consecutive
+    places: npt.NDArray[np.int64] | None = None  # the line of each text, if the lines are not consecutive
 
     def line_of(self, number: int) -> int:
         return int(self.places[number]) if self.places is not None else self.first + number
@@ -45,7 +45,7 @@ class Lines(NamedTuple):
         return bytes(memoryview(data)[offsets[at] : offsets[at + 1]]) if data is not None else b""
 
     def part(self, begin: int, end: int) -> Lines:
-        """Those from `begin` on and before `end`. Copies nothing."""
+        """Returns the lines from `begin` on and before `end`, without a copy."""
         places = None if self.places is None else self.places[begin:end]
         return self._replace(texts=self.texts[begin:end], first=self.first + begin, places=places)
 
@@ -157,9 +157,9 @@ class _Reading:
     def __init__(self, name: str) -> None:
         self._name = name
         self._rest = b""
-        self._line = 1  # where the rest begins
-        self._outer = -1  # the depth of rows: 0, or 1 in a list; -1: not known yet
-        self._closed = False  # the list has ended
+        self._line = 1  # the line where the rest begins
+        self._outer = -1  # the depth of rows: 0, or 1 in a list; -1 if it is not known yet
+        self._closed = False  # whether the list has ended
 
     def more(self, piece: bytes) -> Lines | None:
         data = self._rest + piece
@@ -258,9 +258,9 @@ def _quotes(view: Bytes) -> Flags:
     quotes: Flags = view == ord('"')
     slashes = np.flatnonzero(view == ord("\\"))
     if len(slashes):
-        fresh = np.concatenate(([True], np.diff(slashes) > 1))  # the first of each run
+        fresh = np.concatenate(([True], np.diff(slashes) > 1))  # the first of each run of backslashes
         run_start = np.maximum.accumulate(np.where(fresh, slashes, 0))
-        odd = slashes[(slashes - run_start) % 2 == 0]  # those that escape the next character
+        odd = slashes[(slashes - run_start) % 2 == 0]  # backslashes that escape the next character
         behind = odd[odd + 1 < len(view)] + 1
         quotes[behind] = False
     return quotes

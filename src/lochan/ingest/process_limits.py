@@ -8,22 +8,23 @@ from pathlib import Path
 
 import msgspec
 
-# Added to the memory of the decoder's engine, for what Python and Arrow hold of the current chunk.
+# This is added to the memory of the decoder's engine, for what Python and Arrow hold of the current chunk.
 MARGIN_BYTES = 512 << 20
 OPEN_FILES = 256
 
 
 class ProcessLimits(msgspec.Struct, frozen=True, array_like=True):
-    """`memory_bytes` and MARGIN_BYTES come on top of what the process has when it is forked."""
+    """The limits of a process. `memory_bytes` and MARGIN_BYTES come on top of what the process has when it is
+    forked."""
 
     memory_bytes: int
-    file_bytes: int  # of each file that it writes
+    file_bytes: int  # the limit for each file that it writes
     cpu_seconds: int | None = None
 
     def apply(self) -> None:
         """Limits this process, permanently. macOS accepts the calls but does not enforce the limit of memory."""
-        # Limits writable private memory, which a decoder fills. The whole address space would include mapped libraries
-        # and what allocators only reserve, which is half a GiB with two threads.
+        # This limits writable private memory, which a decoder fills. The whole address space would include mapped
+        # libraries and what allocators only reserve, which is half a GiB with two threads.
         memory = _data_bytes() + self.memory_bytes + MARGIN_BYTES
         _limit(resource.RLIMIT_DATA, memory)
         _limit(resource.RLIMIT_FSIZE, self.file_bytes)

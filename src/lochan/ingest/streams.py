@@ -14,8 +14,8 @@ from lochan.ingest.input_format import HEAD_BYTES, packing
 
 # Text compresses to a tenth, logs to a thirtieth. An input that exceeds both limits is not ordinary data.
 RATIO_MAX = 1_000
-UNPACKED_BYTES_MIN = 1 << 30  # allowed whatever the ratio
-_ROW_BYTES = 64  # counted for each row at least: a file may announce any number of rows without values
+UNPACKED_BYTES_MIN = 1 << 30  # so much is allowed whatever the ratio
+_ROW_BYTES = 64  # the least that is counted for a row: a file may announce any number of rows without values
 
 
 class Growth:
@@ -44,7 +44,7 @@ def growth_error(name: str, size: int, limit: int) -> Invalid:
 class Input(NamedTuple):
     name: str
     open: Callable[[], IO[bytes]]
-    size: int | None = None  # None: unknown
+    size: int | None = None  # None if it is unknown
     file: str = ""  # its path on this machine's disk, if it has one
 
 

@@ -43,7 +43,7 @@ _SCALARS: dict[pa.DataType, Type] = {
 class ShapedBatch(NamedTuple):
     """Rows of one shape in typed columns."""
 
-    table: pa.Table  # of the layout's columns
+    table: pa.Table  # has the layout's columns
     layout: Layout
     shape: Object
 
@@ -267,7 +267,7 @@ def _exact(value: Any) -> Any:
             return base64.b64encode(value).decode()
         case dict():
             return {name: _exact(each) for name, each in value.items()}
-        case list() if value and all(isinstance(each, tuple) for each in value):  # a map
+        case list() if value and all(isinstance(each, tuple) for each in value):  # the value is a map
             if not all(isinstance(name, str) for name, _ in value):
                 return [[_exact(name), _exact(each)] for name, each in value]
             return {name: _exact(each) for name, each in value}

@@ -12,17 +12,18 @@ from lochan.ingest.text_kinds import STRINGS, kind_of_text
 from lochan.pools.kinds import BOOL, FLOAT, INT, STRING
 
 UNKNOWN = ""
-_LOOKED_AT = 100  # values of a batch, to find one that is only a string
+_LOOKED_AT = 100  # the number of values of a batch that are inspected, to find one that is only a string
 _PLAIN_INTS = 10**15  # ints below it have at most fifteen digits, so they are floats too
 _PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
-_PLAIN_BYTES = 15  # so at most fifteen digits: a float represents any such decimal
+_PLAIN_BYTES = 15  # such a text has at most fifteen digits, and a float represents any such decimal
 _TYPES = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64()}
 
 
 class TextColumn:
     """The kind of a column of which `see` has seen some values.
 
-    `kind` is the kind of all of them: None if there are none, UNKNOWN if it must be found in another way."""
+    `kind` is the kind of all of them. It is None if there are none, and UNKNOWN if it must be found in another way.
+    """
 
     def __init__(self) -> None:
         self.kind: str | None = None
@@ -40,7 +41,7 @@ class TextColumn:
             self.kind = STRING if _has_other(texts) else UNKNOWN
 
     def typed(self, texts: pa.Array) -> pa.Array:
-        """Returns the values by their kind, if that is known, else the texts."""
+        """Returns the values by their kind if that is known, otherwise the texts."""
         if self.kind in (None, STRING, UNKNOWN):
             return texts
         return pc.equal(texts, "true") if self.kind == BOOL else texts.cast(_TYPES[self.kind or STRING])
@@ -64,7 +65,7 @@ def _kinds_after(kind: str | None) -> tuple[str, ...]:
 
 
 def _has_other(texts: pa.Array) -> bool:
-    """Whether one of the first values is of no kind but a string."""
+    """Returns whether one of the first values is of no kind but a string."""
     return any((kind_of_text(each) or STRINGS) == STRINGS for each in texts[:_LOOKED_AT].to_pylist())
 
 

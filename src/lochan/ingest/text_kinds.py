@@ -17,7 +17,7 @@ NONE, BOOLS, INTS, LARGE_INTS, FLOATS, STRINGS = range(6)
 _INT = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
-_FLOAT_INT_MAX = 1 << 53  # ints beyond it may have no float
+_FLOAT_INT_MAX = 1 << 53  # a float may not represent an int beyond it exactly
 
 
 def kind_of_text(text: str) -> int:

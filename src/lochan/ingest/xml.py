@@ -104,7 +104,7 @@ def _own_text(element: ElementTree.Element) -> str:
 def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Element]:
     """Yields one element at a time. Elements that were returned are freed."""
     above: list[ElementTree.Element] = []
-    inside = 0  # depth below a row's element
+    inside = 0  # the depth below a row's element
     try:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             if event == "start":
