@@ -58,7 +58,7 @@ class AlignedPart(NamedTuple):
     """Rows of a range."""
 
     rows: pa.RecordBatch
-    start: int  # the row of the range that is the first
+    start: int  # the number of the first row in the range
 
     def cut(self, path: bytes) -> "tuple[AlignedPart, AlignedPart]":
         """Returns the rows below the path, and the others."""

@@ -1,4 +1,4 @@
-"""A few data objects behind all others of a tree, as each small load adds them: their ids ascend with time.
+"""Adds a few data objects behind all others of a tree, as each small load does: their ids ascend with time.
 
     ranges   ├────a────┤├─ b ─┤          the last range is short, and was just written: its rows are in memory
     objects                    · ·
@@ -18,7 +18,7 @@ from lochan.formats.entry_table import EntryRows, as_batch, as_table, concat, ta
 from lochan.formats.range import FOLDER, KEYLESS, MAX, MIN, KeySpan, RangeRef, content_id, storage_id
 from lochan.tree.assemble import RangeCut
 
-SMALL_BYTES_MAX = 256 << 10  # a longer range takes longer to write than this saves
+SMALL_BYTES_MAX = 256 << 10  # a longer range takes longer to write than this module saves
 
 
 class AppendedRange(NamedTuple):
@@ -29,9 +29,9 @@ class AppendedRange(NamedTuple):
 def append_to_range(
     last: RangeRef | None, rows: EntryRows | None, entries: Sequence[Entry], mint: int, cut: RangeCut
 ) -> AppendedRange | None:
-    """Returns the range that stands in the place of the last one; `rows` are its rows, and both are None in an empty
-    tree. Returns None if that is not certain, or not worth while: some entry is not behind the range or is no data
-    object, the range is a patch, or it may be long enough to be cut."""
+    """Returns the range that takes the place of the last one. `rows` are its rows, and both are None in an empty tree.
+    Returns None if it is not certain which range `Trees.apply` would make, or if this saves no time: some entry is not
+    behind the range or is no data object, the range is a patch, or it may be long enough to be cut."""
     count = len(entries) + (0 if last is None else last.count)
     keys = _span(None if last is None else last.keys, entries, is_first=last is None)
     if not entries or count >= cut.least or keys is None or (last is not None and last.base is not None):
@@ -62,7 +62,7 @@ def append_to_range(
 
 
 def _canonical(entry: Entry) -> Entry:
-    """Returns the entry with the names in each map in order, as its identity requires."""
+    """Returns the entry with the names in each map sorted, as its identity requires."""
     checksums, headers, metadata = (
         dict(sorted(each.items(), key=lambda item: item[0].encode()))
         for each in (entry.checksums, entry.headers, entry.metadata)
@@ -71,7 +71,7 @@ def _canonical(entry: Entry) -> Entry:
 
 
 def _span(before: KeySpan | None, entries: Sequence[Entry], *, is_first: bool) -> KeySpan | None:
-    """Returns the span of all keys, or None if some entries are no data objects."""
+    """Returns the span of all keys, or None if some entries are not data objects."""
     known = [each.metadata for each in entries]
     if (before is None and not is_first) or not all(MIN in each and MAX in each and KEYLESS in each for each in known):
         return None

@@ -37,7 +37,7 @@ class ArrowCache:
         self._folder = folder
         self._bytes_max = bytes_max
         self._clock = clock
-        self._verified: dict[str, tuple[int, ...]] = {}  # by file: its identity when its checksum was right
+        self._verified: dict[str, tuple[int, ...]] = {}  # the identity of each file when its checksum was right
         self._added = bytes_max  # so that the first addition counts the existing files
 
     def open(self, name: str) -> pa.RecordBatch | None:
@@ -144,7 +144,7 @@ class ArrowCache:
             os.unlink(file)
 
     def _file(self, name: str) -> str:
-        # Hashed, because a name has slashes, and to spread the files over folders.
+        # The name is hashed, because it has slashes, and to spread the files over folders.
         hashed = sha256(name.encode()).hexdigest()
         return f"{self._folder}/{hashed[:2]}/{hashed[:40]}.arrow"
 

@@ -33,8 +33,8 @@ DIFF_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
-        pa.field("left", SIDE),  # null for an added path
-        pa.field("right", SIDE),  # null for a removed path
+        pa.field("left", SIDE),  # null if the path was added
+        pa.field("right", SIDE),  # null if the path was removed
     ]
 )
 

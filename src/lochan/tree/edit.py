@@ -54,11 +54,12 @@ class Edit:
         self.restated = 0
 
     async def add(self, changes: pa.Table) -> None:
-        """REQUIRES: RUN_SCHEMA, at least one row; in path order, and after everything that was added before."""
+        """Adds changes. REQUIRES: RUN_SCHEMA, and at least one row, in path order and after everything that was added
+        before."""
         if self._held is not None:
             changes, self._held = pa.concat_tables([self._held, changes]), None
         parts = by_range(changes["path"], self._ranges[self._done :])
-        behind = parts[-1][2] if parts else 0  # from there on, changes are after the last range
+        behind = parts[-1][2] if parts else 0  # from this row on, changes are after the last range
         steps = [_Step(ref, changes.slice(low, high - low), high < len(changes)) for ref, low, high in parts]
         if steps and not steps[-1].last and self._may_patch(steps[-1]):
             self._held = steps.pop().changes

@@ -155,7 +155,7 @@ def conflicts_of(table: pa.Table) -> list[MergeConflict]:
 class _Mixed(NamedTuple):
     rows: list[Stretch]
     conflicts: pa.RecordBatch
-    patched: PatchedRange | None = None  # in place of the rows
+    patched: PatchedRange | None = None  # takes the place of the rows
 
 
 async def _steps(

@@ -137,7 +137,7 @@ def _rows_of_side(side: RangeParts, paths: pa.StringArray, at: Indices, found: M
     rows = np.full(len(paths), -1, np.int64)
     if patch is None:
         rows[found] = at[found]
-        return RowsAt(base, rows)  # all of it: only a few columns of it may be looked at, and of few rows
+        return RowsAt(base, rows)  # the whole base, because the caller may need only a few columns of few rows
     over, patched = locate(patch.column("path"), paths)
     there = patched.copy()
     there[patched] = ~_mask(patch.column("deleted"))[over[patched]]

@@ -33,11 +33,12 @@ Seen = Callable[[str, RangeRef], None]
 _HEAP_BYTES_MAX = 128 << 20  # bytes of open ranges that are not mapped
 _PATCH_BYTES_MAX = 32 << 20  # bytes of open patches
 _MAPPED_MAX = 512  # open ranges that are mapped; each costs a sixteenth of its paths, 0.3 MB
-# No thread is worth its while for such a range. One of a pool is kept in memory instead of copied: the next small load
-# changes it again.
+# No thread is worth its while for such a range. A range of a pool is kept in memory instead of copied, because the next
+# small load changes it again.
 _SMALL_BYTES_MAX = 256 << 10
-# Entries that are held for copies. A caller that writes more than that at once waits for the copies: to hold the files
-# instead, a quarter as large, and to read them back took half as long again as to write them.
+# The bytes of entries that are held for copies. A caller that writes more than that at once waits for the copies.
+# Holding the files instead, which are a quarter as large, and reading them back took half as long again as writing
+# them.
 _HELD_BYTES_MAX = 64 << 20
 
 
@@ -236,8 +237,8 @@ class Copies:
     def __init__(self, cache: ArrowCache) -> None:
         self._cache = cache
         self._threads = Threads(1)  # separate, so that urgent work continues beside it
-        self._waiting: dict[str, pa.Table] = {}  # by file, in order of arrival
-        self._making: dict[str, Any] = {}  # by file: the task that makes its copy
+        self._waiting: dict[str, pa.Table] = {}  # tables by file, in order of arrival
+        self._making: dict[str, Any] = {}  # the tasks that make copies, by file
         self._held_back = 0
         self._held_bytes = 0
 
@@ -252,7 +253,7 @@ class Copies:
             await self.made(next(iter(self._making or self._waiting)))
 
     async def made(self, name: str) -> None:
-        """Returns when the copy exists or has failed: it is only a copy."""
+        """Returns when the copy exists or has failed. A failure is no error, because it is only a copy."""
         if name in self._waiting:
             self._make(name)
         task = self._making.get(name)
@@ -296,5 +297,5 @@ class Copies:
         if self._making.get(name) is task:
             del self._making[name]
         if not task.cancelled():
-            task.exception()  # retrieved: a copy that could not be made is no error
+            task.exception()  # retrieved here: a copy that could not be made is no error
             self._go_on()

@@ -47,9 +47,9 @@ Mask = npt.NDArray[np.bool_]
 _SLICES_MAX = 64
 _STRIDE = 64  # one of this many paths is searched, and the others are expected directly after it
 _LONG = 4_096  # this many consecutive rows are compared faster as a slice than copied
-_FEW = 1_024  # so few paths are all searched
-# Pieces of 3 MB come out of memory that was just used. Of 15 MB, a range at once, every page is new to the process: a
-# third of the processor time of a splice was the kernel's.
+_FEW = 1_024  # if there are only so few paths, all of them are searched
+# Pieces of 3 MB fit into memory that was just used. For pieces of 15 MB, a range at once, every page is new to the
+# process: a third of the processor time of a splice was the kernel's.
 _COPIED_AT_ONCE = 8_192
 _HAS_SEARCH = hasattr(pc, "search_sorted")  # newer releases of Arrow have it; it takes half as long as halving
 _HALVED_MAX = 10_000  # for fewer paths, halving takes about as long as Polars, which takes 0.17 s to load
@@ -186,7 +186,7 @@ def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there
         one, other = left.slice(here[start], end - start), right.slice(there[start], end - start)
         same[start:end], short[start:end] = same_content(one, other), False
     rows = np.flatnonzero(short)
-    for name in names:  # the first of them, the size, differs in most that differ: only equal rows are compared further
+    for name in names:  # in order: the first one, the size, differs in most rows, and the others compare only the rest
         if not len(rows):
             break
         sides = (left.select([name]), here[rows]), (right.select([name]), there[rows])

@@ -91,7 +91,7 @@ class Trees:
         return (await self._changed(base, changes, mint, restate=False))[0]
 
     async def append(self, base: Tree, entries: Sequence[Entry], mint: int) -> Tree:
-        """Returns the same as `apply` with these entries, and sooner if they are a few data objects behind all others
+        """Returns the same as `apply` with these entries. It is faster if they are a few data objects behind all others
         of a tree whose last range is in memory."""
         last = base.ranges[-1] if base.ranges else None
         rows = None if last is None else self.ranges.at_hand(last)
