@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 SMALL_BYTES = 64 << 10  # a load that is larger has a commit of its own
 _WINDOW_S = 0.005
-_LOADS_MAX = 1_000  # in one commit, each with a key in its journal entry
+_LOADS_MAX = 1_000  # the limit for one commit; each load has a key in its journal entry
 _BYTES_MAX = 8 << 20
-_TRIES_MAX = 5  # of a commit, one of whose loads is carried out by another process meanwhile
-_AT_ONCE = 2  # groups of one process that land
-_BRANCHES_MAX = 256  # whose small objects are known
+_TRIES_MAX = 5  # how often a commit is tried if other processes carry out its loads meanwhile
+_AT_ONCE = 2  # the number of groups of one process that land at the same time
+_BRANCHES_MAX = 256  # the number of branches whose small objects are known
 _SIZES_MAX = 1_024
-_ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
+_ROWS_AT_ONCE = 200  # this many are written in some milliseconds, for which no thread is worth its while
 
 
 class LoadGroups:
-    """All groups of loads of one process, by what their loads have in common."""
+    """The groups of loads of one process, by what their loads have in common."""
 
     def __init__(self) -> None:
         self.by_name: dict[object, LoadGroup] = {}
@@ -92,8 +92,8 @@ class WaitingLoad:
         self, input: SmallInput, rows: list[InferredRow] | None, actor: Actor, result: asyncio.Future[LoadResult]
     ) -> None:
         self.input = input
-        self.rows = rows  # None: the engine has to read them
-        self.actor = actor  # with its key
+        self.rows = rows  # None if the engine has to read them
+        self.actor = actor  # the actor has the key of the load
         self.key = actor.key if isinstance(actor, KeyedActor) else ""
         self.result = result
 
@@ -107,7 +107,8 @@ class WaitingLoad:
 
 
 def add_to_group(session: Session, target: LoadTarget, input: SmallInput, actor: Actor) -> asyncio.Future[LoadResult]:
-    """The result is there when the load is durable, or has failed as a load of its own would."""
+    """Adds a load to its group. The result is there when the load is durable, or has failed as a load of its own
+    would."""
     from lochan.engines.duckdb.load.small_inputs import plain_rows
     from lochan.pools.settings import settings_of
 
@@ -133,7 +134,7 @@ class LoadGroup:
         self._name = name
         self._waiting: list[WaitingLoad] = []
         self._task: asyncio.Task[None] | None = None
-        self._enough = 0  # loads that end the wait for more
+        self._enough = 0  # the number of loads that ends the wait for more
         self._gathered: asyncio.Future[None] | None = None
 
     def add(self, load: WaitingLoad) -> None:
@@ -149,14 +150,14 @@ class LoadGroup:
             while await self._gather(sizes.get(self._name)) and (batch := self._next()):
                 sizes.put(self._name, len(batch))
                 await self._land_batch(batch)
-        finally:  # whoever comes later makes a group of their own, also after a cancelled one
+        finally:  # later loads make a group of their own, also after a cancelled one
             del self._session.load_groups().by_name[self._name]
 
     async def _gather(self, enough: int | None) -> bool:
-        """Waits a moment for as many loads as the last commit had, since clients that wait for their answers come again
-        at the same time; the first time, for any. Returns whether there are loads."""
+        """Waits a moment for as many loads as the last commit had, because clients that wait for their answers come
+        again at the same time. The first time, it waits for any. Returns whether there are loads."""
         if enough == 1:
-            await asyncio.sleep(0)  # whatever comes in the same turn of the loop
+            await asyncio.sleep(0)  # lets loads come that arrive in the same turn of the loop
         elif self._waiting and (enough is None or len(self._waiting) < enough):
             self._enough, self._gathered = enough or _LOADS_MAX, asyncio.get_running_loop().create_future()
             await asyncio.wait([self._gathered], timeout=_WINDOW_S)
@@ -175,7 +176,7 @@ class LoadGroup:
                 raise
 
     async def _merge_small(self) -> None:
-        """Merges small objects, for no longer than one commit, in which the next loads gather."""
+        """Merges small objects. This takes no longer than one commit, and the next loads gather meanwhile."""
         pool, branch = self._target.repository, self._target.branch
         small = self._session.load_groups().small_objects(self._session, pool, branch)
         if small is not None and small.is_due:
@@ -183,7 +184,8 @@ class LoadGroup:
                 await small.merge(opened)
 
     def _next(self) -> list[WaitingLoad]:
-        """The first that wait, as many as one commit takes; of several with the same key only one."""
+        """Removes and returns the first loads that wait, as many as one commit takes. Of several with the same key, it
+        returns only one."""
         batch: list[WaitingLoad] = []
         keys: set[str] = set()
         later: list[WaitingLoad] = []
@@ -214,13 +216,13 @@ class LoadGroup:
                     if len(batch) == 1:
                         raise
                     readable = await self._readable(batch)
-                    if len(readable) == len(batch):  # every half can be read, and all together cannot
+                    if len(readable) == len(batch):  # each half can be read, but not all of them together
                         raise
                     batch = readable
             raise Conflict("other processes carry out the same requests again and again", hint="try again")
 
     async def _not_done_before(self, repository: OpenRepository, batch: list[WaitingLoad]) -> list[WaitingLoad]:
-        """Answers those whose keys are known."""
+        """Answers the loads whose keys are known, and returns the others."""
         if not any(load.key for load in batch):
             return batch
         state, left, now = await repository.journal.fresh(), [], repository.clock.wall()
@@ -263,7 +265,8 @@ class LoadGroup:
                 load.fail(_no_rows())
 
     async def _direct_object(self, batch: Sequence[WaitingLoad]) -> DirectObject | None:
-        """Of the rows of all of them, without the engine. None: it has to read and write them."""
+        """Returns one object with the rows of all loads, made without the engine. Returns None if the engine has to
+        read and write them."""
         from lochan.engines.duckdb.load.direct_object import direct_object
         from lochan.pools.settings import settings_of
 
@@ -291,7 +294,7 @@ class LoadGroup:
         return good
 
     async def _repeated(self, repository: OpenRepository, load: WaitingLoad, commit: str) -> LoadResult:
-        """The first result of a load that is asked for again."""
+        """Returns the first result of a load that is sent again."""
         from lochan.engines.duckdb.load.load import repeated_load
 
         made = await repeated_load(repository, CarriedOut(load.key, commit))
@@ -306,13 +309,13 @@ class LoadGroup:
         return staged_load(settings, self._target.options, self._session.load_groups().instances)
 
     async def _count_rows(self, loads: Sequence[WaitingLoad]) -> list[int]:
-        """Reads them, and loads nothing. Raises Invalid."""
+        """Reads the loads without loading anything, and returns the number of rows of each. Raises Invalid."""
         with self._staged() as staging:
             return await staging.take_small([load.input for load in loads])
 
 
 def _result(made: LoadCommit, rows: int) -> LoadResult:
-    """Its own rows; the data objects are those of the commit."""
+    """Returns the result of one load. It has the load's own rows, and the data objects of the commit."""
     from msgspec.structs import replace
 
     return replace(LoadResult.of(made), rows=rows)

@@ -1,5 +1,5 @@
-"""Rows that come as bytes of some format, such as the body of a request, and are loaded as one commit when their end is
-there. Bytes that break off load nothing.
+"""Rows that come as bytes of some format, such as the body of a request, and are loaded as one commit when their end
+has arrived. Bytes that break off load nothing.
 
     few, and they may share a commit   ──▶  in memory, to a group of loads
     with a key, or an archive          ──▶  to the disk first: the hash of all of them is compared by the key (J8)
@@ -37,7 +37,7 @@ _NAME = "the body"
 
 
 def is_row_bytes(rows: Any) -> TypeGuard[RowBytes]:
-    """Whether these are bytes of some format, and not rows."""
+    """Returns whether these are bytes of some format, and not rows."""
     return isinstance(rows, bytes | bytearray | memoryview | AsyncIterable) and not hasattr(rows, "read")
 
 
@@ -54,8 +54,9 @@ async def load_bytes(
     name: str = "",
     archive: bool = False,
 ) -> LoadResult:
-    """Loads a body. `shared`: if it is small, its commit may have other loads of the same moment. `name` is its name in
-    messages. `archive`: it is a tar of files of rows. Raises the errors of `Pool.load`, and of the body."""
+    """Loads a body. With `shared`, the commit of a small body may have other loads of the same moment. `name` is the
+    body's name in messages. With `archive`, the body is a tar of files of rows. Raises the errors of `Pool.load`, and
+    of the body."""
     from lochan.api.branch import message_of
     from lochan.api.results import LoadResult
 
@@ -74,7 +75,7 @@ async def load_bytes(
         async with spool_body(pieces, name or _NAME, archive=archive) as found:
             actor = session.acting(options.key, "load body", pool, branch, load_options, message, found.sha256)
             sources = cast("Sequence[LoadSource]", found.files)
-            here = msgspec.structs.replace(engine, engine="duckdb")  # the files are on this disk alone
+            here = msgspec.structs.replace(engine, engine="duckdb")  # because only this machine has the files
             done = await load_files(session, LoadRequest(pool, branch, sources, load_options, message, actor, here))
         return LoadResult.of(done.loaded, done.note)
     with AsyncFile(pieces, name or _NAME) as file:
@@ -97,7 +98,7 @@ async def load_small(
     options: CommitOptions,
     branch: str,
 ) -> LoadResult:
-    """In a commit with other loads of the moment. Raises as `Pool.load` does."""
+    """Loads a small body in a commit with other loads of the moment. Raises the errors of `Pool.load`."""
     from lochan.api.branch import message_of
 
     place = SmallLoadPlace(session, pool, load_options, message_of(options), branch)
@@ -105,7 +106,8 @@ async def load_small(
 
 
 class SmallLoadPlace:
-    """Where small loads go, and how they are read: the same for many of them. Raises Refused if that is no pool."""
+    """The place of small loads, and how they are read, which is the same for many of them. Raises Refused if the place
+    is no pool."""
 
     def __init__(
         self, session: Session, pool: Repository, load_options: LoadOptions, message: CommitMessage, branch: str
@@ -125,7 +127,7 @@ class SmallLoadPlace:
         self._add, self._input = add_to_group, SmallInput
 
     def load(self, actor: Actor, key: str, data: bytes) -> asyncio.Future[LoadResult]:
-        """The result is there when the load is durable. Raises Invalid for an invalid key."""
+        """Loads a small body. The result is there when the load is durable. Raises Invalid for an invalid key."""
         if key:
             actor = with_key(actor, key, *self._request, sha256(data).hexdigest())
         return self._add(self._session, self._target, self._input(_NAME, data), actor)
@@ -140,7 +142,7 @@ def _pieces(body: Body) -> AsyncIterator[bytes]:
 
 
 async def _up_to(pieces: AsyncIterator[bytes], size: int) -> bytes:
-    """The whole body if it is not larger; else a beginning that is."""
+    """Returns the whole body if it is not larger than `size`. Otherwise returns a beginning that is larger."""
     found = bytearray()
     async for piece in pieces:
         found += piece
@@ -157,7 +159,7 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 class AsyncFile:
     """Pieces that come on the event loop, as a file that another thread reads. Each read takes the bytes that have
-    come, at most one piece, so that no more is held. It must be made on the loop."""
+    come, at most one piece, so no more is held. It must be created on the loop."""
 
     def __init__(self, pieces: AsyncIterator[bytes], name: str) -> None:
         import asyncio
@@ -176,7 +178,7 @@ class AsyncFile:
         self._ended = True
 
     def read(self, size: int = -1) -> bytes:
-        """On another thread. Raises what the pieces raise."""
+        """Reads on another thread. Raises what the pieces raise."""
         if size < 0:
             found = []
             while piece := self.read(1 << 20):

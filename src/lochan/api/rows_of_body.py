@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.engines.row_diff.result import RowDiff
 
 
-PLANNED = "x-query-planned"  # a header: what a query is going to read, and what it skips
+PLANNED = "x-query-planned"  # a header that says what a query is going to read, and what it skips
 _PLANNED = ("objects", "objects_read", "bytes", "bytes_read", "rows_read")
 
 

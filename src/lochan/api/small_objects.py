@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 FAN_IN = 16
 LEFT_MAX = 4  # objects that a pause leaves as they are: reading so many costs less than writing them again
 PAUSE_S = 1.0
-ROWS_KEPT = 1_000  # in memory, of all objects of a branch that are not merged yet
-_ROWS_AT_ONCE = 200  # are written in some milliseconds, for which no thread is worth its while
+ROWS_KEPT = 1_000  # rows in memory, of all objects of a branch that are not merged yet
+_ROWS_AT_ONCE = 200  # this many are written in some milliseconds, for which no thread is worth its while
 _BYTES_MAX = 64 << 20  # larger objects are not small
 _GROWTH = 8  # in a pause, no object is rewritten for the sake of others that have an eighth of its bytes together
-_MEMORY_BYTES = 256 << 20  # of the engine
+_MEMORY_BYTES = 256 << 20  # the memory of the engine
 _ACTOR = Actor("lochan", "server", "")
 _log = logging.getLogger("lochan.server")
 
@@ -47,7 +47,7 @@ class LandedObject(NamedTuple):
 
 
 class SmallObjects:
-    """The small objects of one branch that this process has written. Used on the event loop."""
+    """The small objects of one branch that this process has written. It is used on the event loop."""
 
     def __init__(self, session: Session, pool: Repository, branch: str, tasks: set[asyncio.Task[None]]) -> None:
         """`tasks` are the tasks that run beside the loads, for the code that ends them."""
@@ -56,7 +56,7 @@ class SmallObjects:
         self._branch = branch
         self._tasks = tasks
         self._recent: list[LandedObject] = []
-        self._tiers: dict[int, list[Entry]] = {}  # merged ones, by how often
+        self._tiers: dict[int, list[Entry]] = {}  # merged objects, by how often they were merged
         self._merging = asyncio.Lock()
         self._settling: asyncio.Task[None] | None = None
         self._landed_at = 0.0
@@ -77,7 +77,7 @@ class SmallObjects:
         return len(self._recent) >= FAN_IN or sum(len(each.rows) for each in self._recent) >= ROWS_KEPT
 
     async def merge(self, repository: OpenRepository) -> None:
-        """Merges those whose rows are in memory."""
+        """Merges the objects whose rows are in memory."""
         async with self._merging:
             merged, self._recent = self._recent, []
             if len(merged) < 2:
@@ -170,7 +170,7 @@ class SmallObjects:
         return (top, chosen) if len(chosen) > 1 else None
 
     async def _rewrite(self, repository: OpenRepository, tier: int, entries: list[Entry]) -> bool:
-        """Whether there are fewer objects now."""
+        """Rewrites objects as fewer ones. Returns whether there are fewer objects now."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
