@@ -186,7 +186,8 @@ def same_pairs(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there
         one, other = left.slice(here[start], end - start), right.slice(there[start], end - start)
         same[start:end], short[start:end] = same_content(one, other), False
     rows = np.flatnonzero(short)
-    for name in names:  # in order: the first one, the size, differs in most rows, and the others compare only the rest
+    # The first name is the size, which differs in most rows that differ. Only equal rows are compared further.
+    for name in names:
         if not len(rows):
             break
         sides = (left.select([name]), here[rows]), (right.select([name]), there[rows])

@@ -18,9 +18,9 @@ from lochan.pools.kinds import ARRAY, JSON, OBJECT, ORIGINAL, STRING, TIME
 from lochan.pools.layout import Alternate, Layout, Member, column_type
 from lochan.pools.shape import TEXT_TIME, Array, Maybe, Object, Type, kind_of, sure, type_at
 
-ROW = "j"  # the struct
-SHAPE = "s"  # the number of the row's shape
-MAYBE = "maybe"  # not a kind: marks a place that may be null
+ROW = "j"  # the name of the struct
+SHAPE = "s"  # the name of the column with the number of the row's shape
+MAYBE = "maybe"  # a mark that is no kind: it stands for a place that may be null
 
 
 class LayoutColumn(NamedTuple):
@@ -30,14 +30,14 @@ class LayoutColumn(NamedTuple):
 
 
 def structure(layout: Layout) -> str:
-    """The structure for json_transform; empty if there is nothing to parse."""
+    """Returns the structure for json_transform, which is empty if there is nothing to parse."""
     fields = _structure(layout.members)
     return json.dumps(fields) if fields else ""
 
 
 class LayoutColumns:
-    """With `texts`, values that are kept as text are JSON strings with that text, as `shape_inference` writes them: the
-    engine would change the digits of a number."""
+    """The SQL of a layout's columns. With `texts`, values that are kept as text are JSON strings with that text, as
+    `shape_inference` writes them: the engine would change the digits of a number."""
 
     def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
         self._layout = layout
@@ -46,7 +46,8 @@ class LayoutColumns:
 
     @cached_property
     def _ids(self) -> dict[tuple[Path, str], list[int]]:
-        """Most layouts need none, and a thousand shapes have ten thousand places."""
+        """The shapes that have a kind at a path. It is computed when first needed: most layouts need none, and a
+        thousand shapes have ten thousand places."""
         return by_place(self._shapes)
 
     def all(self) -> list[LayoutColumn]:
@@ -77,7 +78,7 @@ class LayoutColumns:
         return self._time(alternate, value, path) if alternate.kind == TIME else value
 
     def _one_of(self, alternate: Alternate, value: str, path: Path) -> str:
-        """`value` is JSON."""
+        """Returns the SQL of one of several kinds. `value` is JSON."""
         kinds = (OBJECT, ARRAY, JSON) if alternate.kind == JSON else (alternate.kind,)
         if alternate.kind == JSON:
             read = f"{value} ->> '$'" if self._texts else f"nullif({value}::VARCHAR, 'null')"
@@ -90,7 +91,7 @@ class LayoutColumns:
         return self._in_shapes(path, kinds, read)
 
     def _time(self, alternate: Alternate, text: str, path: Path) -> str:
-        """DuckDB would round to microseconds, so further digits are cut off before."""
+        """Returns the SQL of a time. DuckDB would round it to microseconds, so further digits are cut off before."""
         read = f"TRY_CAST({text} AS TIMESTAMPTZ)"
         if not alternate.original:
             return read
@@ -101,7 +102,7 @@ class LayoutColumns:
         return f"{value} ->> '$'" if is_mixed(member) else value
 
     def _in_shapes(self, path: Path, kinds: Iterable[str], value: str) -> str:
-        """NULL in rows that have another kind there."""
+        """Returns the value, or NULL in rows that have another kind there."""
         ids = [id for kind in kinds for id in self._ids.get((path, kind), ())]
         return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {value} END" if ids else "NULL"
 
@@ -111,7 +112,7 @@ def is_mixed(member: Member) -> bool:
 
 
 def is_plain(alternate: Alternate) -> bool:
-    """Whether the parsed struct of an object is the one that is stored."""
+    """Returns whether the parsed struct of an object is the one that is stored."""
     return all(
         len(member.alternates) == 1
         and member.alternates[0].column == member.name
@@ -122,7 +123,7 @@ def is_plain(alternate: Alternate) -> bool:
 
 
 def by_place(shapes: Mapping[Object, int]) -> dict[tuple[Path, str], list[int]]:
-    """The numbers of the shapes that have a kind at a path."""
+    """Returns the numbers of the shapes that have a kind at a path."""
     found: dict[tuple[Path, str], list[int]] = {}
     for shape, id in shapes.items():
         for place in places(shape):
@@ -131,7 +132,7 @@ def by_place(shapes: Mapping[Object, int]) -> dict[tuple[Path, str], list[int]]:
 
 
 def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every path with its kind."""
+    """Yields every path with its kind."""
     for name, type in shape.fields:
         path = (*above, name)
         yield path, kind_of(type)
@@ -144,13 +145,13 @@ def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def kind_at(shape: Type, path: Path) -> str | None:
-    """Returns None if it has nothing there."""
+    """Returns the kind at the path, or None if the shape has nothing there."""
     found = type_at(shape, path)
     return None if found is None else kind_of(found)
 
 
 def may_be_null(shape: Object, path: Path) -> bool:
-    """Whether only the column tells if something is there."""
+    """Returns whether only the column tells if something is there."""
     return any(isinstance(type_at(shape, path[:end]), Maybe) for end in range(1, len(path) + 1))
 
 

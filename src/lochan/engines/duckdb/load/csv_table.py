@@ -5,7 +5,7 @@ float represents exactly. Otherwise they are strings, which stay unchanged (007 
 is null, and nothing between two quotes is an empty string.
 
 Everything is read as texts first, because the last line may have the only value that is not a number. Each batch of
-them is looked at once (`ingest.text_columns`), which tells the kinds of nearly all columns. The engine looks for those
+texts is examined once (`ingest.text_columns`), which finds the kinds of nearly all columns. The engine finds the kinds
 of the others, in a table of all texts.
 """
 
@@ -36,7 +36,7 @@ _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20
 _COLUMNS_MAX = 1_000
 _TABLE = "texts"
-_TEXTS_SHARE = 16  # of the memory, beyond that of the engine
+_TEXTS_SHARE = 16  # the texts may take this share of the memory, besides the memory of the engine
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _DIGITS = 15  # a float represents any decimal of so many digits,
@@ -47,7 +47,7 @@ _FIRST_ROWS = 2_000
 
 
 class CsvTable:
-    """If not `typed`, all values stay texts."""
+    """A table of CSV or TSV. Unless `typed`, all values stay texts."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class CsvTable:
         self.kept: list[Row] = []  # rows that replace faulty lines
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Raises Invalid. If faulty lines are kept, they are in `kept` after the last batch."""
+        """Yields all rows. Raises Invalid. If faulty lines are kept, they are in `kept` after the last batch."""
         names = self._header()
         if len(names) > _COLUMNS_MAX:
             yield from self._wide(names)
@@ -88,7 +88,7 @@ class CsvTable:
             pa.default_memory_pool().release_unused()
 
     def _read(self, names: list[str], into: SpilledBatches) -> list[TextColumn]:
-        """Reads everything. Returns what is known about the columns."""
+        """Reads everything into `into`, and returns what is known about the columns."""
         columns = [TextColumn() for _ in names]
         try:
             with self._reader(names) as reader:
@@ -106,7 +106,7 @@ class CsvTable:
         try:
             self._fill(texts, names)
             selected = self._selected(columns)
-            # Uses its own cursor, because the session inserts rows while this one is read.
+            # This uses its own cursor, because the session inserts rows while this one is read.
             with self._session.connection.cursor() as cursor:
                 for batch in cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS):
                     yield batch.rename_columns(names)
@@ -159,7 +159,7 @@ class CsvTable:
         )
 
     def _wide(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """For more columns than a table of the engine can have within its memory."""
+        """Yields the rows of a table with more columns than a table of the engine can have within its memory."""
         file = Path(self._session.folder) / "wide.arrow"
         kinds = [NONE] * len(names)
         try:
@@ -179,7 +179,7 @@ class CsvTable:
         file.unlink()
 
     def _odd(self, row: Any) -> str:
-        """Handles a line with more or fewer values than columns."""
+        """Handles a line that has more or fewer values than there are columns."""
         message = f"{row.actual_columns} values where there are {row.expected_columns} columns"
         try:
             kept = self._faults.meet(Fault(self._name, row.number or 0, 0, message, row.text))
@@ -202,8 +202,9 @@ class CsvTable:
         return error
 
     def _selected(self, columns: Sequence[TextColumn]) -> str:
-        """All values of a column have one kind. So the first rows rule out most kinds, which need not be looked for in
-        all the others; and ints are floats too, so that floats are looked for only where there is more than ints."""
+        """Returns the SQL of all columns, each with its kind. All values of a column have one kind, so the first rows
+        rule out most kinds, and all other rows need not be tested for those. Ints are floats too, so the test for
+        floats is made only where not all values are ints."""
         names = [_column(at) for at, column in enumerate(columns) if column.kind == UNKNOWN]
         first = self._kinds(dict.fromkeys(names, _KINDS), f"(SELECT * FROM {_TABLE} LIMIT {_FIRST_ROWS})")
         empty = {name for name in names if len(first[name]) == len(_KINDS)}
@@ -216,7 +217,7 @@ class CsvTable:
         )
 
     def _kinds(self, possible: Mapping[str, Sequence[str]], rows: str) -> dict[str, list[str]]:
-        """Which of the possible kinds all of these rows have. A column without values has any of them."""
+        """Returns which of the possible kinds all of these rows have. A column without values has all of them."""
         tests = [f"count({name}) = {_count(kind, name)}" for name, kinds in possible.items() for kind in kinds]
         answers = iter(self._session.execute(f"SELECT {', '.join(tests)} FROM {rows}")[0] if tests else ())
         return {name: [kind for kind in kinds if next(answers)] for name, kinds in possible.items()}
@@ -227,7 +228,8 @@ def _column(at: int) -> str:
 
 
 def _count(kind: str, column: str) -> str:
-    """The number of values that have the kind; for floats NULL if there is an int that no float represents."""
+    """Returns the SQL for the number of values that have the kind. For floats it is NULL if there is an int that no
+    float represents."""
     if kind == BOOL:
         return f"count(*) FILTER ({column} IN ('true', 'false'))"
     if kind == INT:
@@ -237,12 +239,14 @@ def _count(kind: str, column: str) -> str:
 
 
 def _comes_back(column: str) -> str:
-    """The engine writes the number in the same way. It writes no float as an int, so this tests most floats at once."""
+    """Returns the SQL that tests whether the engine writes the number in the same way. It writes no float as an int, so
+    this one test is enough for most floats."""
     return f"TRY_CAST({column} AS DOUBLE)::VARCHAR = {column}"
 
 
 def _is_float(column: str) -> str:
-    """A number that a float represents: it is written as the engine writes it, or has few digits."""
+    """Returns the SQL that tests whether the text is a number that a float represents: it is written as the engine
+    writes it, or has few digits."""
     digits = f"length(ltrim(regexp_replace(regexp_replace({column}, '[eE].*', ''), '[^0-9]', '', 'g'), '0'))"
     number = f"TRY_CAST({column} AS DOUBLE)"
     is_finite = f"isfinite({number})"
@@ -257,7 +261,7 @@ def _is_large_int(column: str) -> str:
 
 
 def _typed_column(column: str, kinds: Sequence[str]) -> str:
-    if not kinds or len(kinds) == len(_KINDS):  # a text, or no value at all
+    if not kinds or len(kinds) == len(_KINDS):  # its values are texts, or it has none at all
         return column
     if kinds[0] == BOOL:
         return f"{column} = 'true' AS {column}"

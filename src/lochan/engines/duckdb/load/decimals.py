@@ -17,10 +17,11 @@ _COLUMNS_AT_ONCE = 100
 
 
 def decimal_columns(session: DuckSession, rows: str, layout: Layout) -> tuple[DecimalColumn, ...]:
-    """`rows` is the text after FROM. Leaves out columns of text with numbers that no decimal holds."""
+    """Returns the columns of decimals. `rows` is the text after FROM. Columns of text with numbers that no decimal
+    holds are left out."""
     texts = list(text_columns(layout))
     counts = _measure(session, rows, texts, _counts)
-    numbers = [text for text in texts if counts[text][1]]  # usually none, and counting digits takes memory
+    numbers = [text for text in texts if counts[text][1]]  # there are usually none, and counting digits takes memory
     sizes = _measure(session, rows, numbers, _sizes)
     measured = (_column(text, *counts[text], *sizes.get(text, (0, 0))) for text in texts)
     return tuple(each for each in measured if each.whole + each.scale <= DIGITS_MAX)
@@ -40,13 +41,13 @@ def _measure(
 
 
 def decimal_sql(column: DecimalColumn) -> str:
-    """SQL of the column. The query fails if a number does not fit."""
+    """Returns the SQL of the column. The query fails if a number does not fit."""
     text = _sql(column.text)
     return f"CASE WHEN {_is_number(text)} THEN CAST({text} AS {type_sql(column.type)}) END AS {name_sql(column.column)}"
 
 
 def decimal_facts(file: File, columns: tuple[DecimalColumn, ...]) -> Iterator[ColumnFacts]:
-    """The statistics of these columns, which are the last ones of the file."""
+    """Yields the statistics of these columns, which are the last ones of the file."""
     written = [each for each in columns if each.column]
     if not written:
         return
@@ -69,13 +70,13 @@ def _column(text: Column, count: int, numbers: int, whole: int, scale: int) -> D
 
 
 def _counts(text: str) -> str:
-    """SQL that counts the texts and the numbers."""
+    """Returns the SQL that counts the texts and the numbers."""
     return f"count({text}), count(CASE WHEN {_is_number(text)} THEN 1 END)"
 
 
 def _sizes(text: str) -> str:
-    """SQL for the greatest number of digits before and after the point, or more. A power of ten moves the point. Skips
-    other texts, which may be long."""
+    """Returns the SQL for the greatest number of digits before and after the point, or more. A power of ten moves the
+    point. It skips other texts, which may be long."""
     number = f"CASE WHEN {_is_number(text)} THEN {text} END"
     power = f"coalesce(TRY_CAST(nullif(regexp_extract({number}, '[eE][+]?(-?[0-9]+)$', 1), '') AS BIGINT), 0)"
     digits = f"regexp_extract({number}, '^-?([0-9.]+)', 1)"
@@ -85,7 +86,8 @@ def _sizes(text: str) -> str:
 
 
 def _is_number(text: str) -> str:
-    """No other JSON value begins with a character between these."""
+    """Returns the SQL that tests whether the JSON value is a number: no other value begins with a character between
+    these."""
     return f"{text} >= '-' AND {text} < ':'"
 
 

@@ -107,7 +107,7 @@ def _scratch(folder: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _open(path: str) -> Iterator[tuple[int, int]]:
-    """The file, opened for reading only, and its size."""
+    """Yields the descriptor of the file, opened for reading only, and its size."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield file, os.fstat(file).st_size
@@ -116,8 +116,8 @@ def _open(path: str) -> Iterator[tuple[int, int]]:
 
 
 class DecodedFiles:
-    """Data objects of the rows of some files, in `folder`. The time limit runs from the start. To be used by one
-    thread, except for `cancel`."""
+    """Data objects of the rows of some files, in `folder`. The time limit runs from the start. Only one thread may use
+    it, except for `cancel`."""
 
     def __init__(self, folder: Path, limits: Limits, size: int, *, typed: bool = True) -> None:
         """`size` is the size of all files, in bytes."""
@@ -147,14 +147,14 @@ class DecodedFiles:
         self.close()
 
     def close(self) -> None:
-        """Ends the decoder. May be called twice."""
+        """Ends the decoder. Calling it again does nothing."""
         if self._timer is not None:
             self._timer.cancel()
         self._conversation.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def cancel(self) -> None:
-        """May be called from any thread. Running methods then raise Cancelled."""
+        """Cancels the work. May be called from any thread. Running methods then raise Cancelled."""
         self._conversation.kill()
 
     def take(self, name: str, path: Path, columns: pa.RecordBatch | None = None) -> None:
@@ -167,7 +167,7 @@ class DecodedFiles:
             raise self._conversation.protocol_error()
 
     def objects(self) -> Iterator[WrittenObject]:
-        """To be called when all files are taken. Raises Invalid, LimitReached."""
+        """Yields the data objects, once all files are taken. Raises Invalid, LimitReached."""
         self._conversation.send_end()
         growth = Growth(self._conversation.name, self._size)
         message = self._conversation.receive()
@@ -235,7 +235,7 @@ class _Conversation:
         self._decoder.close()
 
     def kill(self, why: LochanError | None = None) -> None:
-        """May be called from any thread. Running methods then raise that error, or Cancelled."""
+        """Kills the decoder. May be called from any thread. Running methods then raise that error, or Cancelled."""
         self._why = self._why or why
         self._decoder.kill()
 
@@ -246,7 +246,8 @@ class _Conversation:
         self._decoder.send(messages.END)
 
     def receive(self) -> Message:
-        """The next message. Raises Invalid, LimitReached or Cancelled, also for a message that reports an error."""
+        """Returns the next message. Raises Invalid, LimitReached or Cancelled, also for a message that reports an
+        error."""
         try:
             message = self._decoder.receive(MESSAGE_BYTES_MAX)
         except DecoderKilled:
@@ -274,7 +275,7 @@ class _Conversation:
             raise self.protocol_error() from error
 
     def protocol_error(self) -> Invalid:
-        """The error for a message that the readers never send: the file must have taken over the decoder."""
+        """Returns the error for a message that the readers never send: the file must have taken over the decoder."""
         self._decoder.kill()
         _log.warning("the decoder of %r has sent an invalid message", self.name)
         return Invalid(f"{self.name}: it cannot be read: its decoder has failed", hint=_HINT)
@@ -321,7 +322,7 @@ def _stream(batch: pa.RecordBatch | None) -> bytes:
 
 
 def _plain(text: str) -> str:
-    """A decoder's text without control characters, cut to a reasonable length."""
+    """Returns a decoder's text without control characters, cut to a reasonable length."""
     return "".join(each if each.isprintable() else " " for each in text[:_FAILURE_TEXT_MAX])
 
 

@@ -39,16 +39,16 @@ from lochan.ingest.process_limits import ProcessLimits
 from lochan.ingest.streams import Input
 from lochan.pools.json_row import FAIL, Faults
 
-# A key that no row has: rows keep their order.
+# A key that no row has, so that rows keep their order.
 AS_THEY_COME = PoolSettings((PoolKey(("\x01 no key",)),))
-THREADS_MAX = 4  # each takes memory for its stack, even without work
-_ROWS_MAX = 10_000  # of a message
-_READ_BYTES = 1 << 20  # that are reported at a time
+THREADS_MAX = 4  # each thread takes memory for its stack, even without work
+_ROWS_MAX = 10_000  # the rows of one message
+_READ_BYTES = 1 << 20  # how many bytes are reported at a time
 _BATCH_ROWS = 65_536
 
 
 class FileRequest(msgspec.Struct, array_like=True):
-    """Sent with the open file."""
+    """The request to read a file. It is sent with the open file."""
 
     name: str
     size: int
@@ -56,7 +56,8 @@ class FileRequest(msgspec.Struct, array_like=True):
 
 
 class DecodeRequest(msgspec.Struct, array_like=True):
-    """`folder` is for data that does not fit into memory. The caller deletes it."""
+    """The request that a decoder begins with. `folder` is for data that does not fit into memory, and the caller
+    deletes it."""
 
     task: str  # one of TASKS
     process: ProcessLimits
@@ -75,7 +76,8 @@ TASKS = (CHUNKS, OBJECTS)
 
 
 def prepare() -> None:
-    """Runs before the first fork: imports what libraries import at their first use. None of it may start a thread."""
+    """Imports what libraries import at their first use. It runs before the first fork, so none of it may start a
+    thread."""
     import encodings.utf_8_sig
     from xml.etree import ElementTree
 
@@ -112,7 +114,7 @@ class _Job:
         self._request = request
         self._name = "the file"
         self._unsaid = 0
-        self._columns: pa.RecordBatch | None = None  # of the path of the current file
+        self._columns: pa.RecordBatch | None = None  # the columns of the path of the current file
 
     def chunks(self) -> None:
         input = self._next_file()
@@ -159,7 +161,7 @@ class _Job:
         return Failure(messages.UNEXPECTED, f"{self._name}: it cannot be read: {reason}", trace=trace)
 
     def _next_file(self) -> Input | None:
-        """Returns None if there are no more."""
+        """Returns the next file, or None if there are no more."""
         message, file = self._channel.receive_with_file(messages.REQUEST_BYTES_MAX)
         if message.kind == messages.END or file is None:
             return None

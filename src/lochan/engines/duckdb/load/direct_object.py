@@ -30,12 +30,13 @@ from lochan.pools.kinds import BOOL, COMPOSITE, FLOAT, INT, JSON, STRING, TIME
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, DecimalColumn, Layout, Member, lay_out, text_columns
 from lochan.pools.shape import Array, Object, Type, kind_of, sure, type_at
 
-ROWS_MAX = 2_000  # the engine takes more at a time
-BYTES_MAX = 4 << 20  # of their texts
-_LEVEL = 1  # as the engine's
-# Of fewer bytes, zstd takes longer to make its contexts than all the rest of the file does, and saves a few bytes.
+ROWS_MAX = 2_000  # more rows are left to the engine
+BYTES_MAX = 4 << 20  # the limit for the texts of all rows
+_LEVEL = 1  # the same as the engine's
+# For fewer bytes, zstd takes longer to make its contexts than everything else in the file takes, and saves only a few
+# bytes.
 _SNAPPY_BYTES_MAX = 32 << 10
-_ARRANGEMENTS = 256  # that are kept: posts come with the same shapes again and again
+_ARRANGEMENTS = 256  # the number of arrangements that are kept: posts come with the same shapes again and again
 _ARROW = {
     BOOL: pa.bool_(),
     INT: pa.int64(),
@@ -51,14 +52,14 @@ class DirectObject(NamedTuple):
 
 
 def direct_object(rows: Sequence[InferredRow], settings: PoolSettings) -> DirectObject | None:
-    """None: the loader has to write them. REQUIRES: at least one row."""
+    """Returns the object of these rows, or None if the loader has to write them. REQUIRES: at least one row."""
     if len(rows) > ROWS_MAX or not all(key.path for key in settings.keys):
         return None
     size = sum(len(each.text) for each in rows)
-    if size > min(BYTES_MAX, settings.size_bytes // 4):  # a character has at most four bytes
+    if size > min(BYTES_MAX, settings.size_bytes // 4):  # because a character has at most four bytes
         return None
     paths = tuple(key.path for key in settings.keys)
-    alike: dict[Object, Object] = {}  # one object for each shape, so that what is found in it is found once
+    alike: dict[Object, Object] = {}  # one object for each shape, so that what is found in it is found only once
     rows = [each._replace(shape=alike.setdefault(each.shape, each.shape)) for each in rows]
     counts = Counter(each.shape for each in rows)
     arrangement = _arrangement(frozenset(counts), paths)
@@ -92,10 +93,10 @@ def direct_object(rows: Sequence[InferredRow], settings: PoolSettings) -> Direct
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
 class _Arrangement(NamedTuple):
-    """Which columns hold rows of some shapes."""
+    """The columns that hold rows of some shapes."""
 
     layout: Layout
-    numbers: dict[Object, int]  # of each shape: that of the shape that stands for it
+    numbers: dict[Object, int]  # for each shape, the number of the shape that stands for it
     by_number: dict[int, Object]
 
 
@@ -118,7 +119,7 @@ def _is_plain(members: Iterable[Member]) -> bool:
 
 
 def _shape_facts(counts: Counter[Object], arrangement: _Arrangement) -> tuple[ShapeFacts, ...]:
-    """The most frequent first, as the loader lists them."""
+    """Returns the facts of the shapes, the most frequent first, as the loader lists them."""
     rows: Counter[int] = Counter()
     for shape, count in counts.items():
         rows[arrangement.numbers[shape]] += count
@@ -134,7 +135,7 @@ class _Ordered(NamedTuple):
 
 
 def _in_order(rows: Sequence[InferredRow], settings: PoolSettings) -> _Ordered | None:
-    """None: a key is no scalar, or cannot be ordered by its bytes."""
+    """Returns the rows in the order of the key, or None if a key is no scalar or cannot be ordered by its bytes."""
     encoded = []
     least = greatest = b""
     keyless = 0
@@ -154,7 +155,7 @@ def _in_order(rows: Sequence[InferredRow], settings: PoolSettings) -> _Ordered |
 
 
 def _key_value(row: InferredRow, path: Path) -> Any:
-    """None: it is missing, or null."""
+    """Returns the row's value at a path of the key, or None if it is missing or null."""
     value: Any = row.row
     for name in path:
         if not isinstance(value, dict):
@@ -169,18 +170,18 @@ def _key_value(row: InferredRow, path: Path) -> Any:
 
 # --- columns ---------------------------------------------------------------------------------------------------------
 class _Place(NamedTuple):
-    """What the rows have at one place, and its types."""
+    """The values that the rows have at one place, and their types."""
 
     values: list[Any]
     types: list[Type | None]
 
 
 class _NumberAsText(Exception):
-    """The engine has to compute the column of decimals beside it."""
+    """A number is kept as text, so the engine has to compute the column of decimals beside it."""
 
 
 def _table(rows: Sequence[InferredRow], arrangement: _Arrangement) -> pa.Table:
-    """Raises _NumberAsText."""
+    """Returns the rows as a table. Raises _NumberAsText."""
     top = _Place([each.row for each in rows], [each.shape for each in rows])
     numbers = pa.array([arrangement.numbers[each.shape] for each in rows], pa.int32())
     return pa.table({SHAPE_COLUMN: numbers, **dict(_columns(arrangement.layout.members, top))})
@@ -199,7 +200,7 @@ def _file(table: pa.Table, shapes: Sequence[ShapeFacts]) -> bytes:
 
 
 def _add_bounds(facts: ColumnFacts, table: pa.Table) -> ColumnFacts:
-    """With bounds of texts that are too long for the footer."""
+    """Returns the facts with the bounds of texts that are too long for the footer."""
     if facts.kind != STRING or facts.least is not None or not facts.present:
         return facts
     column = table[facts.path[0]].combine_chunks()
@@ -222,7 +223,7 @@ def _columns(members: Iterable[Member], above: _Place) -> Iterator[tuple[str, pa
 
 def _place(above: _Place, name: str) -> _Place:
     values = [None if each is None else each.get(name) for each in above.values]
-    fields: dict[int, Type | None] = {}  # by the identity of the type, of which there are few
+    fields: dict[int, Type | None] = {}  # by the identity of the type: there are few types
     for type in above.types:
         if id(type) not in fields:
             fields[id(type)] = None if type is None else type_at(type, (name,))
@@ -230,7 +231,7 @@ def _place(above: _Place, name: str) -> _Place:
 
 
 def _only(place: _Place, kind: str) -> _Place:
-    """Where it is of that kind."""
+    """Returns the place with null for values that are not of that kind."""
     kinds = COMPOSITE if kind == JSON else (kind,)
     values = [
         value if type is not None and kind_of(type) in kinds else None
@@ -267,7 +268,7 @@ def _struct(alternate: Alternate, place: _Place) -> pa.Array:
 
 
 def _arrow(type: Type) -> pa.DataType:
-    """Of what a list holds."""
+    """Returns the Arrow type of what a list holds."""
     type = sure(type)
     if isinstance(type, Object):
         return pa.struct([pa.field(name, _arrow(each)) for name, each in type.fields])

@@ -19,16 +19,16 @@ class ShapedRows(NamedTuple):
     table: pa.Table
     layout: Layout
     shape: Object
-    id: int  # of the shape
+    id: int  # the number of the shape
 
 
 class HeldRows:
-    """All of one layout. They can be cast to the layout of `last`, which has those shapes."""
+    """Rows that all have one layout. They can be cast to the layout of `last`, which has those shapes."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.last: tuple[Layout, tuple[Object, ...]] = (layout, ())
-        self.size = 0  # bytes
+        self.size = 0  # in bytes
         self._shapes: dict[Object, int] = {}
         self._tables: list[pa.Table] = []
         self._schema: pa.Schema | None = None
@@ -37,7 +37,7 @@ class HeldRows:
         return self.layout == rows.layout and self._schema in (None, rows.table.schema)
 
     def add(self, rows: ShapedRows, to: Layout, shapes: tuple[Object, ...]) -> None:
-        """REQUIRES: they fit, and can be cast to the layout `to`, which has those shapes."""
+        """Adds rows. REQUIRES: they fit, and can be cast to the layout `to`, which has those shapes."""
         self._schema = rows.table.schema
         numbers = pa.array(np.full(rows.table.num_rows, rows.id, dtype=np.int32))
         self._tables.append(rows.table.add_column(0, SHAPE_COLUMN, numbers))
@@ -46,12 +46,12 @@ class HeldRows:
         self.last = to, shapes
 
     def table(self) -> pa.Table:
-        """`_shape`, then the layout's columns."""
+        """Returns a table of `_shape`, then the layout's columns."""
         return pa.concat_tables(self._tables)
 
     def cast(self, to: Layout, of: str) -> str:
-        """A query of the rows in the columns of another layout. `of` is the name of the table. REQUIRES: they can be
-        cast. Which objects have no column is the same for all shapes of a layout."""
+        """Returns a query of the rows in the columns of another layout. `of` is the name of the table. REQUIRES: they
+        can be cast. The objects without a column are the same for all shapes of a layout."""
         typed = (f"{name_sql(name)}::{type_sql(type)} AS {name_sql(name)}" for name, type in columns(self.layout))
         rows = f"SELECT {', '.join([SHAPE_COLUMN, *typed])} FROM {of}"
         if to == self.layout:

@@ -29,17 +29,17 @@ class KeyColumn(NamedTuple):
 
     key: PoolKey
     kinds: dict[str, str]  # each kind, with an expression that is not NULL in rows of that kind
-    original: str = ""  # for times: the column of original texts
+    original: str = ""  # the column of original texts, for times
 
     @property
     def is_there(self) -> str:
         if not self.key.path:
-            return "true"  # the whole row
+            return "true"  # the key is the whole row
         return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
 
     @property
     def finer(self) -> str:
-        """The digits of a time beyond microseconds. REQUIRES: there is a column of original texts."""
+        """The SQL for the digits of a time beyond microseconds. REQUIRES: there is a column of original texts."""
         return render(moments.finer(exp.Var(this=self.original)), "duckdb")
 
 
@@ -51,11 +51,12 @@ class Order:
 
     @property
     def has_key(self) -> str:
-        """True for rows that have every part of the key."""
+        """The SQL that is true for rows that have every part of the key."""
         return " AND ".join(f"({part.is_there})" for part in self.parts)
 
     def plain_column(self) -> tuple[str, str] | None:
-        """The kind and the column of the key, if it is a single column that sorts in the order of the key."""
+        """Returns the kind and the column of the key, or None unless it is a single column that sorts in the order of
+        the key."""
         if len(self.parts) != 1 or len(self.parts[0].kinds) != 1:
             return None
         [(kind, column)] = self.parts[0].kinds.items()
@@ -72,7 +73,7 @@ class Order:
             arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {PLACES[kind]}" for kind, sql in part.kinds.items())
             yield f"CASE {arms} END {direction}"
         if INT in part.kinds and FLOAT in part.kinds:
-            # The nearest double, then the difference to it.
+            # Rows are ordered by the nearest double, then by the difference to it.
             whole = part.kinds[INT]
             yield f"coalesce({part.kinds[FLOAT]}, {whole}::DOUBLE) {direction}"
             yield f"coalesce({whole}::HUGEINT - {whole}::DOUBLE::HUGEINT, 0) {direction}"
@@ -83,7 +84,7 @@ class Order:
                 yield f"{part.finer} {direction}"
 
     def values_sql(self) -> list[str]:
-        """The columns that `span` needs of a row."""
+        """Returns the SQL of the values that `span` needs of a row."""
         return [
             f"epoch_us({sql})" if kind == TIME else "true" if kind in COMPOSITE and part.key.path else sql
             for part in self.parts
@@ -91,11 +92,12 @@ class Order:
         ]
 
     def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
-        """The span of the keys of all rows between the first and the last one."""
+        """Returns the span of the keys of all rows between the first and the last one."""
         return keys.shorten_span(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
 
     def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
-        """Ends before a part that may not be a scalar, because the engine may write its text differently."""
+        """Returns one end of the span. It stops before a part that may not be a scalar, because the engine may write
+        the text of that part differently."""
         rest, made = iter(values), b""
         for number, part in enumerate(self.parts, 1):
             value = _value({kind: next(rest) for kind in part.kinds})
@@ -118,7 +120,7 @@ def _value(by_kind: dict[str, Any]) -> Any:
     return None
 
 
-Found = tuple[dict[str, str], str]  # kinds, and the column of original texts
+Found = tuple[dict[str, str], str]  # the SQL of each kind, and the column of original texts
 
 
 def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
@@ -141,7 +143,8 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
 
 
 def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
-    """The text by which queries order it (query/sources/key_order.py); NULL if there is a scalar at the path."""
+    """Returns the SQL of the text by which queries order the path (query/sources/key_order.py). It is NULL if there is
+    a scalar at the path."""
     form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
     if not path:
         form.see_all()
@@ -158,7 +161,7 @@ def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
 
 
 def _holds(members: Iterable[Member], shape: Object) -> bool:
-    """Whether these columns can hold rows of that shape; some known shapes have no columns."""
+    """Returns whether these columns can hold rows of that shape. Some known shapes have no columns."""
     by_name = {member.name: member for member in members}
     return all(name in by_name and _takes(by_name[name], sure(type)) for name, type in shape.fields)
 
@@ -177,7 +180,7 @@ def _original(member: Member, of: str) -> str:
 
 
 def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> Found:
-    """For rows that are kept as text."""
+    """Returns the columns for rows that are kept as text."""
     if not path:
         return {JSON: name_sql(BODY_COLUMN)}, ""
     member = layout.member(".".join(path))
@@ -186,7 +189,7 @@ def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> Found:
 
 
 def text_column(path: Path) -> str:
-    """The column of a key that is not a scalar. Only tables of the session have it, not files."""
+    """Returns the name of the column for a key that is not a scalar. Only tables of the session have it, not files."""
     return f"#key.{'.'.join(path)}"
 
 

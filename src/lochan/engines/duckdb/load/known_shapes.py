@@ -19,26 +19,27 @@ from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
 from lochan.pools.nullable_shapes import join_shapes
 from lochan.pools.shape import Object, encode, shape_id
 
-_BYTES_MAX = 4 << 20  # of all encoded shapes together, which are in every entry
-_TRIES_MAX = 1_000  # to find shapes that fit together; the rest is kept as text
+_BYTES_MAX = 4 << 20  # the limit for all encoded shapes together, which are in every entry
+_TRIES_MAX = 1_000  # the attempts to find shapes that fit together; the rest is kept as text
 
 
 class KnownShapes:
     def __init__(self, keys: Sequence[Path]) -> None:
-        self.by_id: dict[int, Object] = {}  # all that have a number
-        self.columns: dict[Object, int] = {}  # those that have columns
-        self.texts: dict[Object, int] = {}  # those that are kept as text, by number
-        self.styles: dict[Object, Style] = {}  # of the first row of each
-        self.counts: Counter[Object] = Counter()  # among the rows that were inferred one by one
+        self.by_id: dict[int, Object] = {}  # all shapes that have a number
+        self.columns: dict[Object, int] = {}  # the shapes that have columns, with their numbers
+        self.texts: dict[Object, int] = {}  # the shapes that are kept as text, with their numbers
+        self.styles: dict[Object, Style] = {}  # the style of the first row of each shape
+        self.counts: Counter[Object] = Counter()  # of the rows that were inferred one by one
         self.layout = Layout(())
         self._keys = [path for path in keys if path]
         self._seen: set[Object] = set()
-        self._wider: dict[Object, Object] = {}  # the wider shape that replaced it
+        self._wider: dict[Object, Object] = {}  # for a shape, the wider one that has replaced it
         self._current: dict[Object, int] = {}  # the widest shapes with columns, and their encoded sizes
         self._tried = 0
 
     def add(self, shapes: Counter[Object]) -> bool:
-        """Returns whether there are new columns. Frequent shapes get columns first."""
+        """Adds shapes, with the number of their rows. Returns whether there are new columns. Frequent shapes get
+        columns first."""
         fresh = [shape for shape, _ in shapes.most_common() if shape not in self._seen]
         self._seen.update(fresh)
         before = self.layout
@@ -49,21 +50,21 @@ class KnownShapes:
         return self.layout != before
 
     def widest(self, shape: Object) -> Object:
-        """The shape that replaces this one from now on."""
+        """Returns the shape that replaces this one from now on."""
         while (wider := self._wider.get(shape)) is not None:
             shape = wider
         return shape
 
     def number(self, shape: Object) -> int | None:
-        """Returns None if its rows are kept as text."""
+        """Returns the number of the shape, or None if its rows are kept as text."""
         return self.columns.get(self.widest(shape))
 
     def frequent(self) -> list[Object]:
-        """The shapes with columns, the most frequent first."""
+        """Returns the shapes with columns, the most frequent first."""
         return [shape for shape, _ in self.counts.most_common() if shape in self._current]
 
     def numbered(self, shapes: Collection[Object]) -> dict[Object, int]:
-        """The numbers of these shapes, whose columns are those of the known ones."""
+        """Returns the numbers of these shapes, whose columns are those of the known ones."""
         for shape in shapes:
             if shape not in self.columns:
                 self.columns[shape] = self._number(shape)
@@ -84,7 +85,7 @@ class KnownShapes:
                 self._widen(shape, into[shape])
 
     def _admit(self, shapes: Sequence[Object], narrower: Mapping[Object, Object]) -> None:
-        """Admits all of them if possible, else tries each half."""
+        """Admits all of these shapes if possible. Otherwise it tries each half."""
         if not shapes or self._tried > _TRIES_MAX:
             return
         self._tried += 1
@@ -122,7 +123,7 @@ class KnownShapes:
 
 
 def _keeps(members: Iterable[Member], path: Path) -> bool:
-    """Whether the values at the path always have columns of their own."""
+    """Returns whether the values at the path always have columns of their own."""
     member = next((each for each in members if each.name == path[0]), None)
     if member is None or len(path) == 1:
         return True

@@ -35,7 +35,7 @@ from lochan.versioning.idempotency import once
 from lochan.versioning.job_hold import held_if_long
 from lochan.versioning.open_repository import OpenRepository
 
-MEMORY_BYTES = 1 << 30  # of the engine; a load stays below 1.5 GiB in total
+MEMORY_BYTES = 1 << 30  # the memory of the engine; a load stays below 1.5 GiB in total
 
 T = TypeVar("T")
 
@@ -47,13 +47,13 @@ def _nothing(_: int) -> None:
 class LoaderOptions(NamedTuple):
     """The options of a load."""
 
-    format: str | None = None  # of all inputs; None: detected for each
+    format: str | None = None  # the format of all inputs; None if it is detected for each
     on_error: str = FAIL
     limits: Limits = Limits(memory_bytes=MEMORY_BYTES)
     unpacked_bytes_max: int | None = None
     temp: str | None = None  # the folder for data that does not fit into memory
     advance: Callable[[int], None] = _nothing  # called with the size of each piece of input, in bytes
-    typed: bool = True  # columns of CSV get the kind of their values; else all are texts
+    typed: bool = True  # whether columns of CSV get the kind of their values; otherwise all are texts
     row_tag: str = ""  # for XML: the elements that are rows
     row_groups: list[int] | None = None  # for Parquet: only these are read
 
@@ -65,8 +65,8 @@ STANDARD = LoaderOptions()
 class LoadCommit:
     commit: str
     rows: int
-    paths: Sequence[str]  # of the objects
-    size_bytes: int  # of them
+    paths: Sequence[str]  # the paths of the objects
+    size_bytes: int  # their total size
     faults: Faults = field(default_factory=Faults)
     unparsed_times: dict[str, int] = field(default_factory=dict)  # see `pools.facts`
 
@@ -77,7 +77,7 @@ class LoadCommit:
 
 
 async def repeated_load(repository: OpenRepository, before: CarriedOut) -> LoadCommit:
-    """The result of a load that is repeated with its idempotency key. Its faults are no longer known."""
+    """Returns the result of a load that is repeated with its idempotency key. Its faults are no longer known."""
     landed = await committed_objects(repository, before)
     return LoadCommit.of(landed.commit, landed.added)
 
@@ -92,7 +92,8 @@ async def load(
     actor: Actor,
     options: LoaderOptions = STANDARD,
 ) -> LoadCommit:
-    """Raises Invalid if an input does not contain rows, NothingToDo if there are none, and errors of the commit."""
+    """Loads inputs. Raises Invalid if one of them does not contain rows, NothingToDo if there are none, and the errors
+    of the commit."""
     with staged_load(settings_of(repository.repository), options) as staging:
         await staging.take_inputs(inputs)
         return await staging.land(repository, branch, message, actor=actor)
@@ -108,7 +109,7 @@ async def load_rows(
     actor: Actor,
     options: LoaderOptions = STANDARD,
 ) -> LoadCommit:
-    """`rows` are dicts, an Arrow table or reader of record batches, or paths of files."""
+    """Loads rows: dicts, an Arrow table, a reader of record batches, or paths of files."""
     files = _files(rows)
     with staged_load(settings_of(repository.repository), options) as staging:
         if files:
@@ -128,15 +129,15 @@ def _files(rows: Any) -> list[Input]:
 async def land_object(
     repository: OpenRepository, branch: str, made: DirectObject, message: CommitMessage = NOTHING, *, actor: Actor
 ) -> tuple[LoadCommit, Entry]:
-    """An object that is ready, stored while its commit is being made. REQUIRES: an event loop."""
+    """Lands an object that is ready, and stores it while its commit is being made. REQUIRES: an event loop."""
     from asyncio import ensure_future, sleep
 
     refs, mint = await repository.refs()
-    refs.branch(branch)  # before anything is written
+    refs.branch(branch)  # fails before anything is written if there is no such branch
     entry, storing = begin_small(repository, mint, made.data, made.facts)
     stored = ensure_future(storing)
     try:
-        await sleep(0)  # the disk is at work while the tree is made
+        await sleep(0)  # lets the disk work while the tree is made
         text = _load_text(made.facts.rows)
         commit = await add_objects(repository, branch, [entry], message, actor=actor, default=text, stored=stored)
     finally:
@@ -152,13 +153,14 @@ def _load_text(rows: int) -> str:
 def staged_load(
     settings: PoolSettings, options: LoaderOptions = STANDARD, instances: Instances | None = None
 ) -> Iterator[StagedLoad]:
-    """For callers that create the pool after the rows were read, or that load often and keep `instances`."""
+    """Yields a load for callers that create the pool after the rows were read, or that load often and keep
+    `instances`."""
     with DuckSession(options.limits, temp=options.temp, ordered=False, instances=instances) as session:
         yield StagedLoad(session, settings, options)
 
 
 class StagedLoad:
-    """Rows that were read: nothing is written to the lake before `land`."""
+    """Rows that were read. Nothing is written to the lake before `land`."""
 
     def __init__(self, session: DuckSession, settings: PoolSettings, options: LoaderOptions) -> None:
         self._session = session
@@ -172,7 +174,8 @@ class StagedLoad:
             await self._on_thread(partial(read_input, self._loader, input, self._options, alone=alone))
 
     async def take_small(self, inputs: Sequence[SmallInput]) -> list[int]:
-        """Returns how many rows each one has. Raises Invalid: then it is not known whose fault it is."""
+        """Reads inputs, and returns how many rows each one has. Raises Invalid, and then it is not known which of them
+        is wrong."""
         return await self._on_thread(lambda: read_small_inputs(self._loader, inputs, self._options))
 
     async def take_rows(self, rows: Any) -> None:
@@ -190,7 +193,7 @@ class StagedLoad:
         self, repository: OpenRepository, branch: str, message: CommitMessage = NOTHING, *, actor: Actor
     ) -> LoadCommit:
         refs, mint = await repository.refs()
-        refs.branch(branch)  # before anything is written
+        refs.branch(branch)  # fails before anything is written if there is no such branch
         async with held_if_long(repository, "load", branch, mint, actor=actor) as hold:
             entries = await store_objects(repository, mint, self._loader.objects(), self._on_thread)
             if not entries:

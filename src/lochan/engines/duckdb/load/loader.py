@@ -28,14 +28,14 @@ from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import SHAPE_COLUMN, Layout, text_columns
 
 _SAMPLE = 1_000  # rows of a chunk that are inspected before the first is inserted
-_FEW = 500  # rows that are not worth a search for common shapes
+_FEW = 500  # so few rows are not worth a search for common shapes
 _ROUNDS = 6
-_MANY = 64  # shapes
+_MANY = 64  # the number of shapes above which a sample shows whether rows are alike
 _BATCH = 20_000  # rows that are inferred at a time
 
 
 class Loader:
-    """`session` need not keep the order of its input."""
+    """Takes rows in, and makes data objects of them. `session` need not keep the order of its input."""
 
     def __init__(self, session: DuckSession, settings: PoolSettings, faults: Faults) -> None:
         self.session = session
@@ -51,13 +51,13 @@ class Loader:
         self.inferred = 0  # rows whose shape was inferred one by one
 
     def take(self, lines: Lines) -> None:
-        """Raises Invalid for a fault, if faults end the load."""
+        """Takes lines. Raises Invalid for a fault, if faults end the load."""
         self._passed = None
         self._text_bytes += lines.texts.nbytes
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
-            if len(every) <= _FEW:  # the sample would be all of them
+            if len(every) <= _FEW:  # because the sample would be all of them
                 self._infer(lines, every)
                 return
             self._inference.learn(self._inference.peek(lines, _spread(every, _SAMPLE)))
@@ -72,7 +72,7 @@ class Loader:
         self._verify(lines)
 
     def _verify(self, lines: Lines) -> int:
-        """Returns how many had to be inferred one by one."""
+        """Takes lines whose shapes can be proven, and infers the others one by one. Returns how many those were."""
         misses = self._staging.insert_proven(lines.texts)
         for _ in range(_ROUNDS):
             if len(misses) <= _FEW or not self._learn(lines, misses):
@@ -109,7 +109,7 @@ class Loader:
         self._text_bytes += self._settle(self._inference.infer_rows(some))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
-        """Raises Invalid if no row can have these columns."""
+        """Takes a record batch. Raises Invalid if no row can have these columns."""
         self._passed = None
         self._text_bytes += batch.nbytes
         for each in split_by_shape(batch):
@@ -131,18 +131,18 @@ class Loader:
 
     @property
     def passes_bytes_max(self) -> int:
-        """How many bytes `pass_lines` may take at most; 0 if it cannot be used now. A pool without a key keeps its rows
-        as they come."""
+        """The most bytes that `pass_lines` may take. It is 0 or less if `pass_lines` cannot be used now. A pool without
+        a key keeps its rows in the order in which they come."""
         layout = self._known.layout
         if not self._keys or not self._staging.is_simple or layout.body or any(text_columns(layout)):
             return 0
         return min(self._settings.size_bytes, self.session.limits.memory_bytes // 2) - self._text_bytes
 
     def pass_lines(self, lines: pa.RecordBatchReader, size: Callable[[], int]) -> list[int] | None:
-        """Takes lines with their numbers, `n` and `line`, and writes the file of all rows so far at once. `size` tells
-        afterwards how many bytes they were. Returns the numbers of those whose shape could not be proven; they are not
-        taken. Returns None, without taking any, if it could not begin. Raises duckdb.InvalidInputException if a line is
-        not JSON: then none are taken either. REQUIRES: `passes_bytes_max` is not exceeded."""
+        """Takes lines with their numbers, `n` and `line`, and writes the file of all rows so far at once. `size`
+        returns afterwards how many bytes they were. Returns the numbers of those whose shape could not be proven; they
+        are not taken. Returns None, without taking any, if it could not begin. Raises duckdb.InvalidInputException if a
+        line is not JSON: then none are taken either. REQUIRES: `passes_bytes_max` is not exceeded."""
         known, objects = self._known, self._objects()
         with self._staging.proven(lines) as proven:
             tables = [] if proven is None else [*self._staging.tables(), proven]
@@ -162,7 +162,7 @@ class Loader:
         return [number for (number,) in missed]
 
     def objects(self) -> Iterator[WrittenObject]:
-        """To be called when all rows are in. Yields one file at a time."""
+        """Yields one file at a time, once all rows are in."""
         objects = self._objects()
         if self._passed is not None:
             yield objects.written(*self._passed)
@@ -177,7 +177,7 @@ class Loader:
     def _relations(self) -> list[StagedRelation]:
         known = self._known
         if self._text_bytes > self._settings.size_bytes:
-            self._staging.insert_held()  # each object will ask for its range of the key
+            self._staging.insert_held()  # because each object will ask for its range of the key
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
         kept = self._staging.text_table()
         if kept is not None:
@@ -185,17 +185,19 @@ class Loader:
         return found
 
     def _order(self, layout: Layout) -> list[str]:
-        """Empty for a pool without a key: sorting by whole rows would be too expensive."""
+        """Returns the terms of the order. There are none for a pool without a key: sorting by whole rows would be too
+        expensive."""
         return Order(layout, self._settings, self._known.by_id).by() if self._keys else []
 
     def _learn(self, lines: Lines, misses: Misses) -> bool:
-        """Returns whether there are new patterns to prove the rest with."""
+        """Learns the shapes of a sample of the rows that could not be proven. Returns whether there are new patterns to
+        prove the rest with."""
         before = self._staging.patterns()
         self._inference.learn(self._inference.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
     def _settle(self, inferred: Sequence[InferredRow]) -> int:
-        """Returns the size of the rows as text."""
+        """Stages inferred rows, and returns their size as text."""
         self._inference.learn(inferred)
         known = self._known
         numbers = {shape: known.number(shape) for shape in {each.shape for each in inferred}}
@@ -215,7 +217,7 @@ class Loader:
         return Path(self.session.folder)
 
     def readable(self, lines: Lines) -> Lines:
-        """The lines that are UTF-8. The others are faults."""
+        """Returns the lines that are UTF-8. The others are faults."""
         if lines.valid:
             return lines
         good = np.array([_is_text(lines.bytes_of(number)) for number in range(len(lines.texts))], dtype=np.bool_)
@@ -232,6 +234,6 @@ def _is_text(data: bytes) -> bool:
 
 
 def _spread(numbers: Misses, count: int) -> list[int]:
-    """Takes `count` of the numbers, evenly spread."""
+    """Returns `count` of the numbers, evenly spread."""
     at = np.linspace(0, len(numbers) - 1, min(count, len(numbers)), dtype=np.int64)
     return [int(number) for number in np.unique(numbers[at])] if len(numbers) else []

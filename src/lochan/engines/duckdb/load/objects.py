@@ -31,7 +31,7 @@ ROW_GROUP_ROWS = 122_880
 _LEVEL = 1  # files are 3 % larger than at the engine's default of 3, and writing takes 6/7 of the time
 _SAMPLE_ROWS = 20_000
 _SAMPLE_FILE_ROWS = 50_000
-_SHAPES_BYTES_MAX = 256 << 10  # for rows that are kept as text: beyond it, their shapes are not listed
+_SHAPES_BYTES_MAX = 256 << 10  # rows that are kept as text do not list their shapes beyond this size
 
 
 class WrittenObject(NamedTuple):
@@ -51,7 +51,7 @@ class Objects:
     ) -> None:
         """`text_bytes` is the size of all rows as text; a file of them is hardly ever larger. `times` are the fields
         declared as times, except for those in which strings may still be times, as in rows of earlier versions. `made`
-        files are there already."""
+        is the number of files that exist already."""
         self._session = session
         self._known = known
         self._settings = settings
@@ -61,7 +61,7 @@ class Objects:
         self._made = made
 
     def write(self, relation: StagedRelation) -> Iterator[WrittenObject]:
-        """Yields one at a time. The caller must delete the file."""
+        """Yields one object at a time. The caller must delete its file."""
         name = f"rows{self._made}"
         self._session.execute(f"CREATE TEMP VIEW {name} AS {relation.sql}")
         order = self._order_of(relation)
@@ -71,7 +71,7 @@ class Objects:
                 yield written
 
     def _one(self, rows: str, order: Order, relation: StagedRelation) -> WrittenObject | None:
-        """`rows` is the text after FROM."""
+        """Writes one object, or returns None if there are no rows. `rows` is the text after FROM."""
         shapes = self._shapes(rows)
         if not shapes:
             return None
@@ -82,7 +82,7 @@ class Objects:
         return self._described(file, rows, order, shapes, listed, layout, decimals)
 
     def write_rows(self, relation: StagedRelation) -> Path:
-        """Writes all rows into one file, and reads them only once, so its footer lists all shapes of the layout.
+        """Writes all rows into one file. It reads them only once, so the file's footer lists all shapes of the layout.
         REQUIRES: the layout has neither a body nor texts of JSON."""
         listed = tuple(ShapeFacts(self._known.columns[shape], shape, 0) for shape in relation.shapes)
         file = self._new_file()
@@ -90,7 +90,7 @@ class Objects:
         return file
 
     def written(self, file: Path, relation: StagedRelation) -> WrittenObject:
-        """A file of `write_rows` as an object. REQUIRES: it has rows, and each has a shape."""
+        """Returns a file of `write_rows` as an object. REQUIRES: it has rows, and each has a shape."""
         rows = f"read_parquet({text_sql(str(file))})"
         shapes = self._shapes(rows)
         listed, layout = self._listed_shapes(relation, shapes)
@@ -133,7 +133,7 @@ class Objects:
     def _listed_shapes(
         self, relation: StagedRelation, shapes: tuple[ShapeFacts, ...]
     ) -> tuple[tuple[ShapeFacts, ...], Layout]:
-        """The shapes in the entry, and the layout that readers compute from them, which must be the file's."""
+        """Returns the shapes in the entry, and the layout that readers compute from them, which must be the file's."""
         own = [each.shape for each in shapes]
         if relation.layout.body:
             listed = shapes if _size(shapes) <= _SHAPES_BYTES_MAX else ()
@@ -168,7 +168,7 @@ class Objects:
         return tuple(ShapeFacts(id, self._known.by_id[id], count) for id, count in counts)
 
     def _span(self, rows: str, order: Order) -> tuple[int, bytes, bytes]:
-        """The number of rows without the key, and the ends of the others' keys."""
+        """Returns the number of rows without the key, and the ends of the others' keys."""
         ((keyless,),) = self._session.execute(f"SELECT count(*) FROM {rows} WHERE ({order.has_key}) IS NOT TRUE")
         ends = []
         for backwards in (False, True):
@@ -208,7 +208,7 @@ class Objects:
         return [f"(SELECT * FROM {name} WHERE {test})" for test in tests]
 
     def _count(self, name: str) -> int:
-        """How many objects to write."""
+        """Returns how many objects to write."""
         if self._text_bytes <= self._settings.size_bytes:
             return 1
         ((rows,),) = self._session.execute(f"SELECT count(*) FROM {name}")
@@ -226,7 +226,7 @@ class Objects:
 
 
 def shapes_text(shapes: Sequence[ShapeFacts]) -> str:
-    """What the footer says of them."""
+    """Returns the text of the shapes in the footer."""
     return msgspec.json.encode([(each.id, each.shape) for each in shapes]).decode()
 
 
@@ -235,7 +235,7 @@ def _size(shapes: tuple[ShapeFacts, ...]) -> int:
 
 
 def sort_key(by: Sequence[str]) -> str:
-    """SQL for bytes that compare as rows do in the order of these terms, in any process."""
+    """Returns the SQL for bytes that compare as rows do in the order of these terms, in any process."""
     return f"create_sort_key({', '.join(map(_sort_term, by))})"
 
 
@@ -246,7 +246,7 @@ def _sort_term(term: str) -> str:
 
 
 def _comparison(kind: str, column: str) -> tuple[str, Callable[[Any], str]]:
-    """For a plain column: the SQL of its value, and how a value is written in SQL."""
+    """Returns, for a plain column, the SQL of its value, and a function that writes a value in SQL."""
     if kind == STRING:
         return f"encode({column})", lambda value: f"decode({blob_sql(value)})"
     if kind == TIME:

@@ -19,7 +19,7 @@ _FAMILY = "family"  # the number of the family whose text a row has
 
 class ProvenFamilies(NamedTuple):
     proofs: tuple[FamilyProof, ...]
-    masks: Mapping[Object, tuple[int, ...]]  # the number of the family, then the mask in words
+    masks: Mapping[Object, tuple[int, ...]]  # for each shape, the number of the family, then the mask in words
 
     @classmethod
     def of(
@@ -38,8 +38,9 @@ class ProvenFamilies(NamedTuple):
         return cls(tuple(proofs), {shape: _pad(mask, words + 1) for shape, mask in masks.items()})
 
     def rows(self, parsed: str, otherwise: str) -> str:
-        """A query for the number and the parsed struct of each row, with the number of its shape: `otherwise` tells it
-        for rows that are of no family. REQUIRES: there is a family, and `table` is registered as `masks`."""
+        """Returns a query for the number and the parsed struct of each row, with the number of its shape. `otherwise`
+        is the SQL of that number for rows that are of no family. REQUIRES: there is a family, and `table` is registered
+        as `masks`."""
         arms = " ".join(f"WHEN {each.test} THEN {number}" for number, each in enumerate(self.proofs))
         of_family = f"SELECT *, CASE {arms} END AS {_FAMILY} FROM ({parsed})"
         words = len(max(self.proofs, key=lambda each: len(each.masks)).masks)

@@ -30,7 +30,7 @@ from lochan.pools.json_row import BadRow, Faults, Row, read_row
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import LoaderOptions
 
-TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats without lengths that could lie
+TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # these formats have no lengths that could be wrong on purpose
 LINE = "line"  # the field of rows that are lines of text
 
 
@@ -59,7 +59,7 @@ class ReadContext(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalReadContext:
-    """For formats that need no engine."""
+    """The context for formats that need no engine."""
 
     folder: Path
 
@@ -73,10 +73,10 @@ class LocalReadContext:
 
 
 def read_input(loader: Loader, input: Input, options: LoaderOptions, *, alone: bool = False) -> None:
-    """`alone`: it is the only input of the load. Raises Invalid."""
+    """Reads an input into a load. `alone` means that it is the only input of the load. Raises Invalid."""
     with closing(chunks(loader, input, options)) as found:
         left: Iterator[Chunk] = found
-        if alone and input.file and Path(input.file).is_file():  # a pipe could not be read again
+        if alone and input.file and Path(input.file).is_file():  # not a pipe, which could not be read again
             again = partial(chunks, loader, input, options._replace(advance=lambda _: None))
             with impossible_as_invalid(input.name):
                 left = single_pass(loader, input, found, again)
@@ -120,7 +120,7 @@ def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
 
 
 def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
-    """Returns None if one of them is not a row. The consumer of the chunk reports which."""
+    """Returns the rows of these lines, or None if one of them is not a row. The consumer of the chunk reports which."""
     try:
         return [read_row(text) for text in loader.readable(lines).texts.to_pylist() if text.strip()]
     except BadRow:
@@ -128,7 +128,7 @@ def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
 
 
 def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Generator[Chunk, None, None]:
-    """For the caller's process: a decoder reads binary formats. Raises Invalid."""
+    """Yields the chunks of an input in the caller's process. A decoder reads binary formats. Raises Invalid."""
     from lochan.engines.duckdb.load.decode import decoded_chunks
 
     with UnpackedStream(input, options.advance, options.unpacked_bytes_max) as stream:
@@ -136,7 +136,7 @@ def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Genera
         if format in TEXTS:
             yield from _text_chunks(context, input, stream, format, options)
             return
-        if input.file:  # its first bytes were reported, and are read again
+        if input.file:  # its first bytes were reported already, and are read again
             options = options._replace(advance=_but_for(stream.count, options.advance))
         else:
             input = input._replace(file=str(_on_disk(input, stream, context.folder)))
@@ -145,7 +145,8 @@ def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Genera
 
 
 def local_chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Iterator[Chunk]:
-    """For a decoder: reads any format. Raises Invalid, and any error of a library for a damaged file."""
+    """Yields the chunks of an input of any format. It is for a decoder. Raises Invalid, and any error of a library for
+    a damaged file."""
     with UnpackedStream(input, options.advance, options.unpacked_bytes_max) as stream:
         format = options.format or detect(input.name, stream.head)
         if format in TEXTS:
@@ -194,7 +195,7 @@ def _binary_chunks(
 
 
 def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Does not report the first `count` bytes."""
+    """Returns a function like `advance` that does not report the first `count` bytes."""
     left = count
 
     def rest(read: int) -> None:
@@ -216,7 +217,7 @@ def _csv_chunks(
 
 
 def _as_column(chunk: Lines) -> pa.RecordBatch:
-    """Each line without its newline."""
+    """Returns the lines as a column, each without its newline."""
     import pyarrow.compute as pc
 
     texts = pc.replace_substring_regex(chunk.texts, r"\r?\n$", "")
@@ -226,7 +227,7 @@ def _as_column(chunk: Lines) -> pa.RecordBatch:
 def _batches(
     format: str, input: Input, stream: UnpackedStream, folder: Path, row_groups: list[int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Reads formats with columns."""
+    """Yields the batches of formats with columns."""
     with damage_as_invalid(format, input.name):
         if format == "parquet":
             with _seekable(input, stream, folder) as source:
@@ -243,7 +244,7 @@ def _batches(
 
 
 def stripes(source: Any) -> Iterator[pa.RecordBatch]:
-    """The stripes of an ORC file."""
+    """Yields the stripes of an ORC file."""
     from pyarrow import orc
 
     file = orc.ORCFile(source)
@@ -264,12 +265,12 @@ def damage_as_invalid(format: str, name: str) -> Iterator[None]:
 
 
 def _seekable(input: Input, stream: UnpackedStream, folder: Path) -> Any:
-    """A file that can be read from its end."""
+    """Returns a file that can be read from its end."""
     return pa.OSFile(str(_on_disk(input, stream, folder)))
 
 
 def _on_disk(input: Input, stream: UnpackedStream, folder: Path) -> Path:
-    """The file itself, or a copy in the load's folder."""
+    """Returns the path of the file itself, or of a copy in the load's folder."""
     if input.file and stream.packing is None:
         return Path(input.file)
     copy = folder / "copy"

@@ -26,21 +26,22 @@ Bare = Mapping[Path, Sequence[int]]
 class StagingTable(NamedTuple):
     name: str
     layout: Layout
-    shapes: tuple[Object, ...]  # of the layout
+    shapes: tuple[Object, ...]  # the shapes of the layout
 
 
 class StagedRelation(NamedTuple):
     """Rows that are written into the same objects."""
 
     layout: Layout
-    sql: str  # a query: _shape, _body if the layout has one, then the layout's columns
-    shapes: tuple[Object, ...]  # of the layout
+    sql: str  # a query of _shape, of _body if the layout has one, then of the layout's columns
+    shapes: tuple[Object, ...]  # the shapes of the layout
 
 
 def relations(
     tables: Sequence[StagingTable], layout: Layout, known: KnownShapes, shapes: Sequence[Object]
 ) -> list[StagedRelation]:
-    """`layout` is that of these shapes, all of which are known. Shapes that differ only by nulls are joined."""
+    """Returns the relations of the tables. `layout` is that of these shapes, all of which are known. Shapes that differ
+    only by nulls are joined."""
     found = []
     arms = []
     into = join_shapes(shapes)
@@ -59,7 +60,7 @@ def relations(
 
 
 def can_cast(layout: Layout, to: Layout) -> bool:
-    """Whether rows of one layout can be cast to the other."""
+    """Returns whether rows of one layout can be cast to the other."""
     return layout == to or cast_columns(to.members, layout.members, {}) is not None
 
 
@@ -82,7 +83,7 @@ def _shape(known: KnownShapes, into: Mapping[Object, Object]) -> str:
 
 # --- casts between layouts -------------------------------------------------------------------------------------------
 def columnless_objects(shapes: Mapping[Object, int]) -> Bare:
-    """The paths of objects without a column of their own, and the numbers of the shapes that have them."""
+    """Returns the paths of objects without a column of their own, and the numbers of the shapes that have them."""
     found: dict[Path, list[int]] = {}
     for shape, id in shapes.items():
         for path in _bare(shape, ()):
@@ -101,8 +102,8 @@ def _bare(shape: Object, above: Path) -> Iterator[Path]:
 def cast_columns(
     to: Iterable[Member], source: Iterable[Member], bare: Bare, of: str = "", above: Path = ()
 ) -> list[str] | None:
-    """SQL of each column of the layout `to`, from those of `source`. Returns None if that is impossible. `of` is the
-    enclosing struct, with a dot."""
+    """Returns the SQL of each column of the layout `to`, from those of `source`, or None if that is impossible. `of` is
+    the enclosing struct, with a dot."""
     sources = {member.name: member for member in source}
     values = []
     for member in to:

@@ -29,14 +29,14 @@ from lochan.pools.json_row import BadRow, Row, read_row
 from lochan.store.scratch import place
 
 ROWS = 1_000
-_STREAM_BYTES = 1 << 20  # of a stream, which can be read only once
-MOST = 0.9  # of the rows must have the suggested key
+_STREAM_BYTES = 1 << 20  # the bytes of a stream, which can be read only once
+MOST = 0.9  # the share of the rows that must have the suggested key
 _NAMES = ("ts", "_ts", "time", "_time", "timestamp", "@timestamp", "datetime", "date", "event_time", "created_at")
 _TEXT, _NUMBER = "text", "number"
 
 
 def sample(input: Input, format: str | None) -> list[Row]:
-    """Returns none if they cannot be read: the load itself will report why."""
+    """Returns the first rows. There are none if they cannot be read: the load itself will report why."""
     with (
         suppress(LochanError, OSError, ValueError, ArithmeticError, pa.ArrowException, csv.Error),
         UnpackedStream(input, lambda _: None) as stream,
@@ -58,7 +58,7 @@ def sample(input: Input, format: str | None) -> list[Row]:
 
 
 def _decode_first(input: Input, stream: UnpackedStream, format: str) -> list[Row]:
-    """The first rows that a decoder sends. Only the beginning of a stream is available."""
+    """Returns the first rows that a decoder sends. Only the beginning of a stream is available."""
     from lochan.engines.duckdb.load.load import STANDARD
 
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=place()) as folder:
@@ -74,7 +74,7 @@ def _decode_first(input: Input, stream: UnpackedStream, format: str) -> list[Row
 def _csv_rows(head: bytes, delimiter: str) -> list[Row]:
     text = head.decode("utf-8-sig", errors="replace")
     found = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))[:ROWS]
-    return [dict(row) for row in (found[:-1] or found)]  # the last may be cut
+    return [dict(row) for row in (found[:-1] or found)]  # because the last row may be cut
 
 
 def _rows(found: Lines | None) -> list[Row]:
@@ -87,7 +87,7 @@ def _rows(found: Lines | None) -> list[Row]:
 
 
 def suggest(rows: Sequence[Row]) -> str:
-    """The key as on the command line, such as `ts:time`; empty if there is none."""
+    """Returns the key as on the command line, such as `ts:time`. It is empty if no key can be suggested."""
     seen = Counter(found for row in rows for found in _candidates(row))
     often = [found for found, count in seen.items() if count >= MOST * len(rows)]
     if not often:
@@ -112,6 +112,6 @@ def _is_time(value: Any) -> bool:
 
 
 def _rank(path: FieldPath) -> tuple[int, int]:
-    """Outer fields come before inner ones, and usual names before others."""
+    """Returns the rank of a path. Outer fields come before inner ones, and usual names before others."""
     name = path[-1].lower()
     return len(path), _NAMES.index(name) if name in _NAMES else len(_NAMES)

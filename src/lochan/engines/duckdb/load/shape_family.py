@@ -2,9 +2,9 @@
 
     {"a": 1, "c": 2}    {"b": 3, "c": 4}    {"c": 5}        one family:  a?  b?  c
 
-The text of a row is written once from its parsed fields, those that are there, and compared with the row
-(`shape_proof`). Which fields are there is a number, the *mask*, that tells the shape. So the time for a row does not
-depend on how many shapes there are. A field that may be absent must have a column that is NULL only then.
+The text of a row is written once from its present parsed fields, and compared with the row (`shape_proof`). A number,
+the *mask*, says which fields are present, and so determines the shape. So the time for a row does not depend on how
+many shapes there are. A field that may be absent must have a column that is NULL only then.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lochan.pools.kinds import BOOL, FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import Array, Object, Type, kind_of
 
-SHAPES_MIN = 4  # fewer are proven one after the other
+SHAPES_MIN = 4  # fewer shapes are proven one after the other
 _FAMILIES_MAX = 4  # each row is written once for each of them until one fits
-_TRIED_MAX = 16  # shapes that fit into none of so many are proven by themselves
+_TRIED_MAX = 16  # if there are so many families, shapes that fit into none of them are proven by themselves
 _MASK_BITS = 62
 
 
 class FamilyField(NamedTuple):
     name: str
     type: Type
-    members: tuple[FamilyField, ...] = ()  # of an object
+    members: tuple[FamilyField, ...] = ()  # the fields of an object
     optional: bool = False
 
 
@@ -40,7 +40,7 @@ class Family(NamedTuple):
     shapes: tuple[Object, ...]
 
     def masks(self, shape: Object) -> tuple[int, ...]:
-        """The fields of the shape that are there and may be absent in others, as bits."""
+        """Returns, as bits, which fields that may be absent in others the shape has."""
         found = [0] * _words(self)
         for bit, there in enumerate(_present(self.fields, shape)):
             found[bit // _MASK_BITS] |= there << bit % _MASK_BITS
@@ -48,14 +48,14 @@ class Family(NamedTuple):
 
 
 class FamilyProof(NamedTuple):
-    """SQL over `line` and its parsed struct."""
+    """The SQL of a proof, over `line` and its parsed struct."""
 
     test: str
     masks: tuple[str, ...]
 
 
 def families(shapes: Sequence[Object], styles: Mapping[Object, Style]) -> list[Family]:
-    """The largest families. Shapes that are in none of them are alone, or do not fit together."""
+    """Returns the largest families. Shapes that are in none of them are alone, or do not fit together."""
     found: list[Family] = []
     by_size = sorted(shapes, key=lambda shape: -len(shape.fields))
     for shape in by_size:
@@ -73,7 +73,7 @@ def families(shapes: Sequence[Object], styles: Mapping[Object, Style]) -> list[F
 
 
 def prove(family: Family, layout: Layout, times: Collection[Path] = ()) -> FamilyProof | None:
-    """Returns None if something in the family cannot be proven this way."""
+    """Returns the proof of a family, or None if something in it cannot be proven this way."""
     writer = _Writer(family.style, times)
     text = writer.object(family.fields, layout.members, ROW, ())
     if text is None:
@@ -94,7 +94,8 @@ def _fields(shape: Object) -> tuple[FamilyField, ...]:
 
 
 def _merge_fields(left: Sequence[FamilyField], right: Sequence[FamilyField]) -> tuple[FamilyField, ...] | None:
-    """Returns None if a field has two kinds or another order, or if no column would tell that one is absent."""
+    """Returns the fields of both, or None if a field has two kinds or another order, or if no column would show that
+    one is absent."""
     places = {field.name: number for number, field in enumerate(left)}
     made: list[FamilyField | None] = []
     at = 0
@@ -142,7 +143,7 @@ def _optionals(fields: Iterable[FamilyField]) -> int:
 
 
 def _present(fields: Iterable[FamilyField], shape: Object | None) -> Iterator[bool]:
-    """For each field that may be absent, whether the shape has it. `shape` is None within an absent object."""
+    """Yields, for each field that may be absent, whether the shape has it. `shape` is None within an absent object."""
     types = {} if shape is None else dict(shape.fields)
     for field in fields:
         type = types.get(field.name)
@@ -162,7 +163,8 @@ class _Writer:
     def object(
         self, fields: Sequence[FamilyField], members: Sequence[Member], of: str, above: Path, unless: str = ""
     ) -> str | None:
-        """The text of an object. `unless` is true where it is absent."""
+        """Returns the SQL for the text of an object, or None if it cannot be proven this way. `unless` is true where
+        the object is absent."""
         by_name = {member.name: member for member in members}
         comma, pieces = text_sql(self._style.comma), []
         first = next((number for number, field in enumerate(fields) if not field.optional), None)

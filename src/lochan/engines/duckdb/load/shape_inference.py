@@ -33,12 +33,13 @@ class ShapeInference:
         self._times = times
 
     def infer(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
-        """Raises Invalid for a fault, if faults end the load. Ignores blank lines."""
+        """Infers the rows with these numbers. Raises Invalid for a fault, if faults end the load. It ignores blank
+        lines."""
         rows = (self._row(lines, number) for number in numbers)
         return [row for row in rows if row is not None]
 
     def peek(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
-        """The same for a sample of rows that will be read again, so faults are ignored."""
+        """Infers a sample of rows that will be read again, so faults are ignored."""
         found = []
         for number in numbers:
             text = lines.bytes_of(number).decode(errors="replace")
@@ -48,7 +49,7 @@ class ShapeInference:
         return found
 
     def infer_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
-        """Raises Invalid if one is not a row, or has a value that no row can have."""
+        """Infers rows. Raises Invalid if one of them is not a row, or has a value that no row can have."""
         return [InferredRow(row, self._shape(row), "") for row in rows]
 
     def _shape(self, row: Row) -> Object:
@@ -85,7 +86,7 @@ class ShapeInference:
 
 
 def engine_text(inferred: InferredRow, layout: Layout) -> str:
-    """The row as `LayoutColumns(texts=True)` reads it."""
+    """Returns the row as `LayoutColumns(texts=True)` reads it."""
     if inferred.text and not _has_texts(inferred.shape, layout.members):
         return inferred.text
     return row_text(_engine_row(inferred.row, inferred.shape, layout.members))
@@ -119,7 +120,8 @@ def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str,
 
 
 def _name_special(value: Any) -> Any:
-    """JSON has no NaN and infinities. The engine reads them from a text where it expects a double."""
+    """Replaces NaN and infinities, which JSON does not have. The engine reads them from a text where it expects a
+    double."""
     match value:
         case float() if not isfinite(value):
             return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

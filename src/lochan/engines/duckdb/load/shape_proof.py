@@ -28,12 +28,12 @@ from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import Array, Maybe, Object, Type, kind_of, sure
 
 SHAPES_MAX = 256
-_ARMS_MAX = 20_000  # shapes times columns: the engine has to plan the whole expression
+_ARMS_MAX = 20_000  # the limit for shapes times columns, because the engine has to plan the whole expression
 _FIELDS_MAX = 300
 
 
 class Style(NamedTuple):
-    """What a writer of JSON puts between fields and after names."""
+    """The text that a writer of JSON puts between fields and after names."""
 
     comma: str = ","
     colon: str = ":"
@@ -43,7 +43,7 @@ STYLES = (Style(), Style(", ", ": "))
 
 
 def style_of(row: Mapping[str, object], text: str) -> Style | None:
-    """The style of a row, judged by its first name. Returns None if it has another style."""
+    """Returns the style of a row, judged by its first name, or None if it has another style."""
     names = list(row)
     if not names:
         return STYLES[0]
@@ -54,8 +54,8 @@ def style_of(row: Mapping[str, object], text: str) -> Style | None:
 def proof(
     shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: Layout, times: Collection[Path] = ()
 ) -> str:
-    """An expression over `line` and its parsed struct: the number of the row's shape, or NULL. Empty if no shape can be
-    proven this way. At `times` a string counts as one only if it is not a time."""
+    """Returns an expression over `line` and its parsed struct: the number of the row's shape, or NULL. It is empty if
+    no shape can be proven this way. At `times` a string counts as one only if it is not a time."""
     checks: dict[Object, str] = {}
     paths = list(_leaves(layout.members, (), ROW))
     for shape in list(shapes)[: min(SHAPES_MAX, _ARMS_MAX // (len(paths) + 1))]:
@@ -67,14 +67,15 @@ def proof(
 
 
 def _is_there(shape: Object, path: Path) -> bool | None:
-    """Returns None if it depends on the row."""
+    """Returns whether the shape has something at the path, or None if that depends on the row."""
     return None if may_be_null(shape, path) else kind_at(shape, path) not in (None, NULL)
 
 
 def _choose_by_tests(
     shapes: Sequence[Object], checks: Mapping[Object, str], places: Mapping[str, Mapping[Object, bool | None]]
 ) -> str:
-    """Chooses by tests of fields, each of which halves the remaining shapes as far as possible."""
+    """Returns an expression that chooses by tests of fields, each of which halves the remaining shapes as far as
+    possible."""
     best, parts = None, None
     for sql, is_there in places.items() if len(shapes) > 1 else ():
         if any(is_there[shape] is None for shape in shapes):
@@ -101,7 +102,7 @@ def _leaves(members: Sequence[Member], above: Path, of: str) -> Iterator[tuple[P
 
 
 class WrittenValue(NamedTuple):
-    """A value as JSON, from its parsed column, and what must hold beside that its text is that of the row."""
+    """A value as JSON, from its parsed column, and the tests that must hold besides the equality of the texts."""
 
     sql: str
     tests: tuple[str, ...]
@@ -110,13 +111,13 @@ class WrittenValue(NamedTuple):
 def written_value(
     type: Type, member: Member, value: str, path: Path, style: Style, times: Collection[Path]
 ) -> WrittenValue | None:
-    """Returns None if no text of such a value can be proven this way."""
+    """Returns the SQL of such a value, or None if its text cannot be proven this way."""
     check = _Check(style, times)
     return WrittenValue(check._written(), tuple(check._tests)) if check._field(type, member, value, path) else None
 
 
 def concat_sql(pieces: Sequence[str]) -> str:
-    """NULL counts as an empty text."""
+    """Returns the SQL that joins the pieces. NULL counts as an empty text."""
     return f"concat({', '.join(pieces)})"
 
 
@@ -184,7 +185,8 @@ class _Check:
         return True
 
     def _maybe(self, type: Type, member: Member, value: str, path: Path) -> bool:
-        """A value other than null that is parsed as NULL does not reproduce its text."""
+        """Writes a value that may be null. A value other than null that is parsed as NULL does not reproduce its
+        text."""
         inner = _Check(self._style, self._times)
         if not inner._field(type, member, value, path):
             return False
@@ -202,7 +204,7 @@ class _Check:
         if self._style != STYLES[0]:
             return False
         self._value(f"to_json({value})")
-        # Neither empty nor only nulls: those are other shapes.
+        # The array is neither empty nor has only nulls: those are other shapes.
         self._tests.append(f"len(list_filter({value}, lambda x: x IS NOT NULL)) > 0")
         return True
 
@@ -217,7 +219,7 @@ _SCALARS = {
     NULL: "null",
     BOOL: "(?:true|false)",
     INT: "-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})",
-    # At most fifteen digits: a double represents any such decimal.
+    # Such a number has at most fifteen digits, and a double represents any such decimal.
     FLOAT: r"-?(?:(?:0|[1-9][0-9]{0,6})\.[0-9]{1,8}|0\.[0-9]{1,15}|[1-9][0-9]{0,11}\.[0-9]{1,3})"
     r"(?:[eE][+-]?[0-9]{1,2})?",
     STRING: rf'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|{_UNIT}|{_PAIR}))*"',
@@ -226,7 +228,8 @@ _SCALARS = {
 
 @cache
 def pattern(shape: Object) -> str | None:
-    """Returns None if something in the shape is kept as text, or if it is too large."""
+    """Returns the regular expression for a shape, or None if something in the shape is kept as text, or if it is too
+    large."""
     if _fields(shape) > FIELDS_MAX:
         return None
     exact = _exact(shape)
@@ -257,7 +260,8 @@ def _object(fields: list[tuple[str, str | None]]) -> str | None:
 
 
 def _array(type: Array) -> str | None:
-    """The first element that is not null must have the exact type; later ones may contain nulls."""
+    """Returns the regular expression of an array. The first element that is not null must have the exact type, and
+    later ones may contain nulls."""
     if type.of is None:
         return rf"\[{_GAP}\]"
     if type.of == NULL:

@@ -28,12 +28,12 @@ from lochan.ingest.streams import Input
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.read_input import Chunk
 
-_BYTES_MIN = 8 << 20  # for fewer it is not worth it
+_BYTES_MIN = 8 << 20  # for fewer bytes, it is not worth it
 _TRIAL_ROWS = 16_384
-_TRIALS = 4  # so many times rows are taken as usual, until they hold no surprise
-_SLICE_ROWS = 16_384  # of a batch, which one thread takes
-_UNPACKED = 16  # a packed file has hardly more than so many times its size
-_LINES_MAX = (1 << 31) - 1  # a row is marked by its line, in the column of shapes
+_TRIALS = 4  # how often rows are taken as usual, until they hold no surprise
+_SLICE_ROWS = 16_384  # the rows of a batch, which one thread takes
+_UNPACKED = 16  # the greatest ratio that is likely for a packed file
+_LINES_MAX = (1 << 31) - 1  # a row is marked by the number of its line, in the column of shapes
 _SCHEMA = pa.schema([("n", pa.int64()), ("line", pa.string())])
 
 
@@ -60,14 +60,14 @@ def _is_worth_it(chunk: Chunk) -> bool:
 
 
 def _text_bytes(input: Input) -> int:
-    """About how many bytes its rows have."""
+    """Returns about how many bytes the input's rows have."""
     with input.open() as file:
         packed = packing(file.read(HEAD_BYTES)) is not None
     return (input.size or 0) * (_UNPACKED if packed else 1)
 
 
 def _tried(loader: Loader, lines: Lines) -> tuple[Lines, bool]:
-    """Takes some as usual. Returns those that are left, and whether the last ones held no surprise."""
+    """Takes some lines as usual. Returns those that are left, and whether the last ones held no surprise."""
     loader.learn(lines)
     for _ in range(_TRIALS):
         if len(lines.texts) <= _TRIAL_ROWS:
@@ -87,7 +87,7 @@ def _passed(loader: Loader, pieces: _Pieces, begin: int, again: Callable[[], Ite
         missed = loader.pass_lines(reader, lambda: pieces.size)
     except Exception as error:
         if pieces.error is not None:
-            raise pieces.error from None  # the engine reports it in its own way
+            raise pieces.error from None  # because the engine reports it in its own way
         if not isinstance(error, duckdb.InvalidInputException):
             raise
     if missed is None:
@@ -96,13 +96,13 @@ def _passed(loader: Loader, pieces: _Pieces, begin: int, again: Callable[[], Ite
 
 
 class _Pieces:
-    """Chunks as batches of numbered lines, up to a number of bytes. Blank lines are left out. The engine asks for one
+    """Chunks as batches of numbered lines, up to a number of bytes. Blank lines are left out. The engine requests one
     after the other, from any of its threads."""
 
     def __init__(self, chunks: Iterator[Chunk], bytes_max: int) -> None:
         self.rest = chunks
-        self.left: list[Chunk] = []  # was read, but is not among the batches
-        self.error: BaseException | None = None  # why they ended too early
+        self.left: list[Chunk] = []  # chunks that were read, but are not among the batches
+        self.error: BaseException | None = None  # the reason why the batches ended too early
         self.size = 0
         self._bytes_max = bytes_max
 
@@ -137,7 +137,7 @@ def _batches(lines: Lines) -> Iterator[pa.RecordBatch]:
 
 
 def _since(chunks: Iterator[Chunk], first: int) -> Iterator[Chunk]:
-    """The lines from that number on."""
+    """Yields the lines from that number on."""
     for chunk in chunks:
         assert isinstance(chunk, Lines)
         behind = first - chunk.first
@@ -146,7 +146,7 @@ def _since(chunks: Iterator[Chunk], first: int) -> Iterator[Chunk]:
 
 
 def _missed(again: Callable[[], Iterator[Chunk]], numbers: Sequence[int]) -> Iterator[Chunk]:
-    """The lines of these numbers, which ascend."""
+    """Yields the lines of these numbers, which ascend."""
     wanted, done, name = np.array(numbers, dtype=np.int64), 0, ""
     for chunk in again():
         assert isinstance(chunk, Lines)

@@ -34,7 +34,8 @@ class SmallInput(NamedTuple):
 
 
 def read_small_inputs(loader: Loader, inputs: Sequence[SmallInput], options: LoaderOptions) -> list[int]:
-    """Returns how many rows each one has. Raises Invalid: then it is not known whose fault it is."""
+    """Reads the inputs, and returns how many rows each one has. Raises Invalid, and then it is not known which of them
+    is wrong."""
     assert options.on_error == FAIL, "a fault that is skipped could not be told apart from a row"
     counts = [0] * len(inputs)
     lines: list[bytes] = []
@@ -51,13 +52,13 @@ def read_small_inputs(loader: Loader, inputs: Sequence[SmallInput], options: Loa
 
 
 def plain_rows(input: SmallInput, options: LoaderOptions, times: Collection[Path]) -> list[InferredRow] | None:
-    """The rows of an input that has one per line. None: it has another format, too many of them, or one that is bad: to
-    read it by a load tells what is wrong."""
+    """Returns the rows of an input that has one row per line. Returns None if it has another format, too many rows, or
+    a bad one: reading it by a load shows what is wrong."""
     try:
         if not _is_lines(input, options):
             return None
         data = input.data
-        if data.startswith(b"{") and b"\n" not in data:  # one row, as most posts have
+        if data.startswith(b"{") and b"\n" not in data:  # a single row, as most posts have
             texts = [data.decode()]
         else:
             texts = [line.decode() for line in _lines(input)]
@@ -101,5 +102,5 @@ def _rows_in(chunk: Chunk) -> int:
 
 
 def _count_filled(texts: pa.StringArray) -> int:
-    """How many are not blank."""
+    """Returns how many texts are not blank."""
     return int(pc.sum(pc.not_equal(pc.utf8_trim_whitespace(texts), "")).as_py() or 0)

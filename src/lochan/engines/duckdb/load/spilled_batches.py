@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 class SpilledBatches:
-    """All of one schema. `name` is that of its files, which `clear` removes."""
+    """Batches that all have one schema. `name` is that of their files, which `clear` removes."""
 
     def __init__(self, folder: Path, name: str, bytes_max: int) -> None:
         self._folder = folder
@@ -26,7 +26,7 @@ class SpilledBatches:
             self._spill()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """In the order in which they were added."""
+        """Yields the batches in the order in which they were added."""
         for file in self._files:
             with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stored:
                 yield from stored

@@ -35,24 +35,25 @@ from lochan.pools.shape import Object
 
 _PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384
-_SPILL_SHARE = 2  # half of the memory, because sorting the rows takes as much again
-_HELD_SHARE = 8  # of the memory, beyond that of the engine
-_SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
+_SPILL_SHARE = 2  # the reciprocal of a share: half of the memory, because sorting the rows takes as much again
+_HELD_SHARE = 8  # held rows may take an eighth of the engine's memory, besides that memory itself
+_SPILL_ROW_GROUP_ROWS = 40_960  # small, because in each file a range begins and ends within a row group
 
 Misses = npt.NDArray[np.int64]
 
 
 class _Proofs(NamedTuple):
-    """SQL for the number of a row's shape."""
+    """The SQL for the number of a row's shape."""
 
-    shape: str  # of a parsed row
-    matched: str  # of a text
+    shape: str  # for a parsed row
+    matched: str  # for a row's text
     together: ProvenFamilies
-    of_parsed: bool  # whether parsing all rows proves anything
+    of_parsed: bool  # whether parsing all rows proves the shape of any
 
 
 class Staging:
-    """`order` returns the terms by which rows of a layout will be sorted. `times` are the fields declared as times."""
+    """The staged rows of a load. `order` returns the terms by which rows of a layout will be sorted. `times` are the
+    fields declared as times."""
 
     def __init__(
         self, session: DuckSession, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
@@ -64,12 +65,12 @@ class Staging:
         self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
         self._file: StagingTable | None = None  # rows that came before those of the tables (single_pass.py)
-        self._held: HeldRows | None = None  # they came after those of the tables
+        self._held: HeldRows | None = None  # rows that came after those of the tables
         self._text_table: str | None = None  # the table of rows that are text
-        self._families: tuple[tuple[tuple[Object, ...], Layout], ProvenFamilies] | None = None  # the last ones
+        self._families: tuple[tuple[tuple[Object, ...], Layout], ProvenFamilies] | None = None  # those used last
 
     def tables(self) -> list[StagingTable]:
-        """To be called when all rows are in, once."""
+        """Returns the tables with all rows. Called once, when all rows are in."""
         tables = [] if self._file is None else [self._file]
         tables += [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
         if self._held is not None:
@@ -80,7 +81,7 @@ class Staging:
         return tables
 
     def text_table(self) -> str | None:
-        """The table of rows that are kept as text. Returns None if there are none."""
+        """Returns the table of rows that are kept as text, or None if there are none."""
         return self._text_table and self._spilled.view(self._text_table)
 
     def insert_proven(self, lines: pa.Array) -> Misses:
@@ -92,7 +93,7 @@ class Staging:
         try:
             if proofs.of_parsed:
                 self._insert(table, lines, proofs.shape, read_all=True, together=proofs.together)
-        except duckdb.InvalidInputException:  # one of them is not JSON, so the engine rejects all
+        except duckdb.InvalidInputException:  # one line is not JSON, so the engine rejects all of them
             proofs = proofs._replace(of_parsed=False)
         if not proofs.of_parsed:
             self._insert(table, lines, proofs.matched)
@@ -102,8 +103,9 @@ class Staging:
 
     @contextmanager
     def proven(self, lines: pa.RecordBatchReader) -> Iterator[StagingTable | None]:
-        """Lines with their numbers, `n` and `line`, as a table that is not stored: it can be read once. A row without a
-        proven shape has minus its number in place of the shape's. None if no shape can be proven from parsed rows."""
+        """Yields lines with their numbers, `n` and `line`, as a table that is not stored: it can be read once. A row
+        without a proven shape has minus its number in place of the shape's. Yields None if no shape can be proven from
+        parsed rows."""
         layout = self._known.layout
         proofs = self._proofs(layout)
         if not proofs.of_parsed:
@@ -157,7 +159,8 @@ class Staging:
             self._added(table, lines.nbytes)
 
     def insert_columns(self, rows: ShapedRows) -> bool:
-        """Returns False, without inserting any, if some of it is kept as text by now."""
+        """Inserts rows that come in columns. Returns False, without inserting any, if something in them is kept as text
+        by now."""
         if not can_cast(rows.layout, self._known.layout):
             return False
         if self._held is not None and not self._held.fits(rows):
@@ -185,8 +188,8 @@ class Staging:
         pa.default_memory_pool().release_unused()
 
     def _place(self, held: HeldRows) -> tuple[Layout, tuple[Object, ...]]:
-        """The layout to cast them to, with its shapes: the current one, unless it keeps as text what they have in
-        columns."""
+        """Returns the layout to cast the held rows to, with its shapes. It is the current one, unless that keeps as
+        text what they have in columns."""
         layout = self._known.layout
         return (layout, tuple(self._known.columns)) if can_cast(held.layout, layout) else held.last
 
@@ -213,8 +216,8 @@ class Staging:
         read_all: bool = False,
         together: ProvenFamilies = NO_FAMILIES,
     ) -> None:
-        """With `read_all`, all rows are parsed before their shape is known, and `shape` may use the result. `together`
-        comes first."""
+        """Inserts lines into a table. With `read_all`, all rows are parsed before their shape is known, and `shape` may
+        use the result. `together` comes first."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
         read_columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
@@ -226,7 +229,7 @@ class Staging:
             )
 
     def _parsed(self, layout: Layout, shape: str, *, read_all: bool, together: ProvenFamilies) -> str:
-        """A query for the number, the shape and the parsed struct of each row of `chunk`."""
+        """Returns a query for the number, the shape and the parsed struct of each row of `chunk`."""
         read = structure(layout)
         row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
         if together.masks:
@@ -240,12 +243,13 @@ class Staging:
         if not together.masks:
             return nullcontext()
         masks = together.table(self._known.columns)
-        # As a reader they have no size, so the engine joins the rows with them, never them with a table of all rows.
+        # As a reader the masks have no size, so the engine joins the rows with them, and never joins them with a table
+        # of all rows.
         return self._session.registered("masks", masks.to_reader())
 
     @contextmanager
     def _chunk(self, table: pa.Table) -> Iterator[None]:
-        """Registers the table as `chunk`."""
+        """Registers the table as `chunk` within the context."""
         with self._session.registered("chunk", _in_slices(table)):
             yield
 
@@ -256,12 +260,12 @@ class Staging:
         return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
 
     def _table(self) -> StagingTable:
-        """The table for the next rows."""
-        self.insert_held()  # rows keep the order in which they come
+        """Returns the table for the next rows."""
+        self.insert_held()  # so that rows keep the order in which they come
         return self._last_table()
 
     def _last_table(self) -> StagingTable:
-        """The last table, if it has all columns of the current layout; else a new one."""
+        """Returns the last table if it has all columns of the current layout, otherwise a new one."""
         layout = self._known.layout
         if not self._tables or self._tables[-1].layout != layout:
             return self._new_table(layout, tuple(self._known.columns))
@@ -275,11 +279,11 @@ class Staging:
         return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:
-        """The numbers of shapes, with their regular expressions."""
+        """Returns the numbers of shapes, with their regular expressions."""
         found: list[tuple[Object, str]] = []
         for shape in self._known.frequent():
             if any(kind_at(shape, path) == STRING for path in self._times):
-                continue  # a regular expression cannot tell which strings are not times
+                continue  # a regular expression cannot show which strings are not times
             text = pattern(shape)
             if text is not None:
                 found.append((shape, text))
@@ -289,7 +293,7 @@ class Staging:
 
 
 def _in_slices(table: pa.Table) -> pa.Table:
-    """In pieces that threads can share."""
+    """Returns the rows in pieces that threads can share."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
 
 
@@ -303,8 +307,8 @@ class SpilledTables:
     def __init__(self, session: DuckSession) -> None:
         self._session = session
         self._bytes_max = session.limits.memory_bytes // _SPILL_SHARE
-        self._held: dict[str, int] = {}  # by table: the size of its rows as text
-        self.files: dict[str, list[File]] = {}  # by table
+        self._held: dict[str, int] = {}  # the size of each table's rows, as text
+        self.files: dict[str, list[File]] = {}  # the files of each table
 
     def add(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
         """Counts rows of that size, and spills the table if it is too large. Returns whether it did. `by` returns the
@@ -326,7 +330,7 @@ class SpilledTables:
         return True
 
     def view(self, table: str) -> str:
-        """The name of a table or view with all of its rows. To be called when no more rows follow."""
+        """Returns the name of a table or view with all of its rows. Called when no more rows follow."""
         files = self.files.get(table)
         if not files:
             return table

@@ -33,10 +33,10 @@ _MICRO = timedelta(microseconds=1)
 
 
 class FooterColumn(NamedTuple):
-    path: Path  # logical
-    column: Path  # physical
+    path: Path  # the logical path
+    column: Path  # the physical path
     kind: str
-    number: int  # of the file's leaf columns
+    number: int  # the number among the file's leaf columns
 
 
 def column_facts(
@@ -48,7 +48,7 @@ def column_facts(
 def footer_facts(
     metadata: pq.FileMetaData, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
 ) -> dict[FooterColumn, ColumnFacts]:
-    """Without filters."""
+    """Returns the facts of the columns, without filters."""
     rows: Counter[tuple[Path, str]] = Counter()
     for each in shapes:
         for place in places(each.shape):
@@ -64,7 +64,7 @@ def footer_facts(
 
 
 def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns: Sequence[ColumnFacts]) -> int:
-    """How many rows have a string at the path. `shapes` are those of all rows."""
+    """Returns how many rows have a string at the path. `shapes` are those of all rows."""
     own = None if layout.body else column_of(layout, path, STRING)
     if own is not None:
         return next((each.present for each in columns if each.path == own), 0)
@@ -86,7 +86,8 @@ def _add_filters(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Se
 
 
 def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[FooterColumn]:
-    """Every column, and member of a struct, with values, in the order of the file, after `_shape` and `_body`."""
+    """Yields every column, and member of a struct, with values, in the order of the file, after `_shape` and
+    `_body`."""
     if not layout.body:
         yield from _leaves(layout.members, (), (), count(1))
         return
@@ -114,14 +115,14 @@ def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iter
 
 
 def _width(type: Type | None) -> int:
-    """How many leaf columns a list's element takes."""
+    """Returns how many leaf columns a list's element takes."""
     if isinstance(type, Object):
         return sum(_width(each) for _, each in type.fields)
     return _width(type.of) if isinstance(type, Array) else 1
 
 
 def _values(metadata: Any, leaf: FooterColumn) -> int | None:
-    """The number of values that are not NULL. Returns None if the footer does not tell."""
+    """Returns the number of values that are not NULL, or None if the footer does not have it."""
     groups = [metadata.row_group(group).column(leaf.number) for group in range(metadata.num_row_groups)]
     if not all(each.is_stats_set and each.statistics.has_null_count for each in groups):
         return None
@@ -162,7 +163,7 @@ def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> C
 
 
 def with_bounds(facts: ColumnFacts, least: Bound, greatest: Bound) -> ColumnFacts:
-    """With these bounds, of which long texts are cut."""
+    """Returns the facts with these bounds, in which long texts are cut."""
     cut = isinstance(greatest, str) and len(greatest) > TEXT_MAX
     low = least[:TEXT_MAX] if isinstance(least, str) else least
     high = greatest[:TEXT_MAX] if isinstance(greatest, str) else greatest
@@ -172,14 +173,14 @@ def with_bounds(facts: ColumnFacts, least: Bound, greatest: Bound) -> ColumnFact
 # --- bloom filters ---------------------------------------------------------------------------------------------------
 Column = tuple[str, ...]
 
-BYTES_MAX = 8 << 10  # of all filters of an object, because every query reads the entries
-_BYTES_MIN = 512  # less than the rest of the facts
-_PART = 64  # between the two, this fraction of the object
+BYTES_MAX = 8 << 10  # the limit for all filters of an object, because every query reads the entries
+_BYTES_MIN = 512  # they may always have so many bytes, which is less than the rest of the facts
+_PART = 64  # between these two limits, this fraction of the object's size
 _VALUES_MAX = BYTES_MAX * 8 // bloom.BITS_PER_KEY
 
 
 def bloom_filters(file: File, columns: Mapping[int, Column]) -> dict[int, bytes]:
-    """The smallest filters, by number of the file's leaf column. `columns` are those that may have one."""
+    """Returns the smallest filters, by the number of the file's leaf column. `columns` are those that may have one."""
     reader = pq.ParquetFile(file, read_dictionary=[".".join(column) for column in columns.values()])
     made = {}
     for number, column in columns.items():
@@ -199,7 +200,7 @@ def _fitting(made: Mapping[int, bytes], room: int) -> Iterable[tuple[int, bytes]
 
 
 def _distinct_texts(reader: pq.ParquetFile, number: int, column: Column) -> pa.Array | None:
-    """All values, as texts. Returns None if there are too many."""
+    """Returns all values, as texts, or None if there are too many."""
     metadata = reader.metadata
     if metadata.num_rows > _VALUES_MAX and not all(
         metadata.row_group(group).column(number).has_dictionary_page for group in range(metadata.num_row_groups)
@@ -222,6 +223,6 @@ def _inner(chunks: Iterable[pa.Array], members: Column) -> Iterable[pa.Array]:
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """The distinct values, without null."""
+    """Returns the distinct values, without null."""
     unique = values.dictionary if pa.types.is_dictionary(values.type) else pc.unique(values)
     return unique.drop_null().cast(pa.string())

@@ -29,7 +29,7 @@ _TYPES = {
 
 
 def text_layout(keys: Sequence[Path]) -> Layout:
-    """A layout with columns for all kinds of the key."""
+    """Returns a layout with columns for all kinds of the key."""
     types = (*(kind for kind in SCALARS if kind != TIME), TEXT_TIME)
     return body_layout([_at(path, type) for path in keys for type in types], keys)
 
