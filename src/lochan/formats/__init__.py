@@ -1,1 +1,1 @@
-"""Bytes to values and back, no I/O: one module per file format."""
+"""Bytes to values and back, without I/O: one module for each file format."""

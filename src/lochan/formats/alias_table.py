@@ -29,7 +29,8 @@ ALIAS_SCHEMA = pa.schema(
         pa.field("size", pa.int64(), nullable=False),
         pa.field("target", pa.string(), nullable=False),  # the address of the file that holds the same bytes
         pa.field("target_offset", pa.int64(), nullable=False),
-        # For a target that was written to hold one object: its size and SHA-256. Otherwise 0, and no bytes.
+        # For a target that was written to hold one object, these are its size and SHA-256. Otherwise they are 0 and no
+        # bytes.
         pa.field("target_size", pa.int64(), nullable=False),
         pa.field("target_sha256", pa.binary(), nullable=False),
     ]

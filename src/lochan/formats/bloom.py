@@ -11,7 +11,7 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 BITS_PER_KEY = 10
-_PROBES = 4  # one false alarm in eighty; seven would be the optimum, one in a hundred and twenty, and twice the work
+_PROBES = 4  # one false alarm in eighty; seven would be the optimum, with one in 120, but twice the work
 _WORD = 8
 _FACTOR = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 _ALL = (1 << 64) - 1

@@ -13,7 +13,7 @@ import msgspec
 
 from lochan.errors import Invalid
 
-_DEPTH_MAX = 4  # of envelopes around each other: EventBridge in SNS in SQS
+_DEPTH_MAX = 4  # the depth of envelopes around each other, such as EventBridge in SNS in SQS
 
 
 class BucketEvent(NamedTuple):

@@ -11,8 +11,8 @@ VERSION = 1
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     journal: str
-    number: int  # the last record folded
-    digest: bytes  # of that record: the tail read after this must continue its chain
+    number: int  # the number of the last folded record
+    digest: bytes  # the digest of that record, whose chain the tail read after this must continue
     parts: dict[str, msgspec.Raw]  # each part of the state, as the part itself writes it
 
 

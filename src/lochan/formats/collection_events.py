@@ -18,11 +18,11 @@ class Opened(Event, frozen=True):
     address: str = ""  # the file, or the folder of files
     branch: str = ""
     path: str = ""
-    expires: int = 0  # microseconds since 1970; 0: never
+    expires: int = 0  # microseconds since 1970; 0 for never
 
     @property
     def prepares(self) -> bool:
-        return self.kind != "link"  # this event completes the request for an address; all others continue
+        return self.kind != "link"  # this event completes the request for an address; all other requests continue
 
 
 class Abandoned(Preparing, frozen=True):
@@ -69,7 +69,7 @@ class Expired(Event, frozen=True):
     type: ClassVar[str] = "expired"
 
     commits: tuple[str, ...] = ()
-    branches: tuple[tuple[str, int], ...] = ()  # name and incarnation
+    branches: tuple[tuple[str, int], ...] = ()  # names and incarnations
 
 
 class Aliased(Event, frozen=True):
@@ -88,7 +88,7 @@ class AliasNames(NamedTuple):
     """The aliases that a state names. It is not stored on disk."""
 
     tables: tuple[str, ...] = ()
-    files: tuple[tuple[str, str], ...] = ()  # of whole files, from before there were tables
+    files: tuple[tuple[str, str], ...] = ()  # aliases of whole files, from before there were tables
 
 
 class AliasTablesSet(Event, frozen=True):
@@ -100,37 +100,37 @@ class AliasTablesSet(Event, frozen=True):
 
     type: ClassVar[str] = "alias-tables-set"
 
-    tables: tuple[str, ...]  # files below the repository
+    tables: tuple[str, ...]  # the tables' files, below the repository
     before: tuple[str, ...]
     read_at: int
     checked: int = 0
     marked: int = 0
-    aliases: int = 0  # how many there are now, for people
+    aliases: int = 0  # the number of aliases now, for people
 
 
 class RetentionRule(msgspec.Struct, frozen=True, array_like=True):
     """The rule for branches whose names match the pattern. A commit is kept if either number keeps it. Fields are only
     ever added at the end."""
 
-    pattern: str  # of branch names, with * and ?
-    days: float = 0  # what the branch showed in the last so many days; 0: age keeps nothing
-    commits: int = 0  # the newest ones on the branch's own line
-    forever: bool = False  # everything in its history, wherever else it is dropped
+    pattern: str  # a pattern of branch names, with * and ?
+    days: float = 0  # keeps what the branch showed within so many days; 0 if age keeps nothing
+    commits: int = 0  # keeps so many of the newest commits on the branch's own line
+    forever: bool = False  # keeps everything in its history, even if it is dropped elsewhere
 
 
 class DropRule(msgspec.Struct, frozen=True, array_like=True):
     """Which live objects of a branch are dropped by a commit: objects below a prefix, or rows in a span of a pool's
     key. One of the conditions is given. Fields are only ever added at the end."""
 
-    name: str  # commits name it
-    pattern: str  # of branch names, with * and ?
-    prefix: str = ""  # of paths; empty: all
+    name: str  # the rule's name, which commits contain
+    pattern: str  # a pattern of branch names, with * and ?
+    prefix: str = ""  # a prefix of paths; empty for all paths
     low: str = ""  # of a pool's key, as in a query; empty: no bound. Both ends are inside
     high: str = ""
-    unwritten_days: float = 0  # not written for so long
-    unread_days: float = 0  # neither read nor written for so long
-    older_days: float = 0  # rows whose key, a time, is older
-    never: bool = False  # what the rules below it would drop stays
+    unwritten_days: float = 0  # drops what was not written for so long
+    unread_days: float = 0  # drops what was neither read nor written for so long
+    older_days: float = 0  # drops rows whose key, a time, is older
+    never: bool = False  # keeps what the rules below it would drop
 
 
 class RetentionSet(Event, frozen=True):
@@ -142,13 +142,13 @@ class RetentionSet(Event, frozen=True):
     rules: tuple[RetentionRule, ...] = ()
     undo_days: float = 30  # how long a branch that was deleted or moved elsewhere can be brought back
     drops: tuple[DropRule, ...] = ()
-    holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is dropped nowhere
-    upload_days: float = 0  # uploads that were not continued for so long are aborted; 0: never
-    workspace_days: float = 0  # workspaces that were not touched for so long are dropped; 0: never
-    stash_days: float = 0  # stashes that are older are dropped; 0: never
+    holds: tuple[str, ...] = ()  # patterns of branches: a path that one of them has is not dropped anywhere
+    upload_days: float = 0  # uploads that were not continued for so long are aborted; 0 for never
+    workspace_days: float = 0  # workspaces that were not touched for so long are dropped; 0 for never
+    stash_days: float = 0  # stashes that are older are dropped; 0 for never
     block_days: float = 0  # files that nothing names are listed by a plan once they are so old
-    readers: str = "server"  # server, noted: how all reads are known
-    readers_since: int = 0  # when all readers were declared to note their reads, by the store's clock; microseconds
+    readers: str = "server"  # server or noted: how all reads are known
+    readers_since: int = 0  # when all readers were declared to note their reads: microseconds, by the store's clock
     default: int = 0  # the record of the lake's journal whose default rules these are; 0: the repository's own
     replaces_own: bool = False  # only default rules with this flag may replace rules of the repository's own
 

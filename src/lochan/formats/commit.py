@@ -10,7 +10,8 @@ import msgspec
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end, and a new one is not part of the id unless its comment says so."""
+    """A commit. Fields are only ever added at the end, and a new one is not part of the id unless its comment says
+    so."""
 
     parents: tuple[str, ...]
     author: str
@@ -18,9 +19,9 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
     message: str
     date: int  # microseconds since 1970
     metadata: dict[str, str]
-    tree: str  # the metarange's id
-    tree_file: str  # its file; not part of the commit's id
-    generation: int  # one more than the greatest of the parents'; 0 for a first commit
+    tree: str  # the id of the metarange
+    tree_file: str  # the file of the tree; not part of the commit's id
+    generation: int  # one more than the greatest generation of its parents; 0 for a first commit
 
     @property
     def id(self) -> str:

@@ -30,12 +30,12 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     content_type: str = ""
     checksums: dict[str, str] = {}  # S3's additional checksums, by algorithm
     parts: tuple[int, ...] = ()  # sizes of the parts of a multipart upload
-    headers: dict[str, str] = {}  # Cache-Control and its like, by lower-case name
-    metadata: dict[str, str] = {}  # the user's own
+    headers: dict[str, str] = {}  # Cache-Control and similar headers, by lower-case name
+    metadata: dict[str, str] = {}  # the user's own metadata
 
 
 class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The path is deleted, whatever the layers below hold."""
+    """A tombstone: the path is deleted, whatever the layers below hold."""
 
     path: str
 

@@ -135,7 +135,7 @@ def _texts(array: pa.Array) -> "_Texts | _FixedTexts | _OneText":
 
 
 def _fixed_bytes(values: _Bytes) -> _FixedBytes | None:
-    """Returns None if the values have several lengths, or if there are none."""
+    """Returns the values, or None if they have several lengths, or if there are none."""
     offsets = np.frombuffer(values._offsets, np.int32)
     widths = np.diff(offsets)
     if not len(widths) or widths[0] != widths[-1] or not (widths == widths[0]).all():

@@ -23,7 +23,7 @@ _STRIDE = 16  # every sixteenth path is kept as bytes: 0.3 MB for a range, and f
 _WIDE_STRIDE = 64  # paths that `find` looks through at once: fewer marks stay in the processor's cache
 _STRETCHES_MAX = 4  # ranges of folders whose names are cached
 _MAPS = ("checksums", "headers", "metadata")
-NAMES_MAX = 2_048  # of one range of folders: 0.3 MB. Beyond it the older half is dropped
+NAMES_MAX = 2_048  # the limit for the names in one range of folders, 0.3 MB; beyond it the older half is dropped
 
 
 def table_of(entries: Iterable[Entry]) -> pa.Table:
@@ -117,7 +117,7 @@ class FolderNames:
 
     def __init__(self, row: int) -> None:
         self._names: list[str] = []
-        self._rows = [row]  # where each begins; the last one is the end
+        self._rows = [row]  # the row at which each folder begins; the last one is the end
 
     @property
     def end(self) -> int:
@@ -252,14 +252,14 @@ class EntryRows:
         row = bisect_left(offsets, start + at, low, high)
         if offsets[row] == start + at and offsets[row + 1] == start + at + len(key):
             return row
-        row = self.seek(key)  # it also stands somewhere inside of another path, or of two
+        row = self.seek(key)  # the path was found inside another path, or across two
         return row if row < self.count and self.path(row) == key else -1
 
     def entry(self, row: int) -> Entry:
         return self._parts().entry(row)
 
     def brief(self, row: int) -> EntryBrief | None:
-        """Returns None if the entry has more fields than these, and must be read whole."""
+        """Returns the few fields of an entry, or None if it has more fields than these, and must be read completely."""
         return self._parts().brief(row)
 
     def block(self, row: int) -> Block | None:

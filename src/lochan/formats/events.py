@@ -15,8 +15,8 @@ from lochan.formats.record import RecordChange
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """Fields may be added with a default under the same version; any other change of meaning takes a new version. An
-    event has plain values and is in no cycle: the garbage collector leaves it out."""
+    """An event. Fields may be added with a default under the same version; any other change of meaning takes a new
+    version. It has plain values and is in no reference cycle, so the garbage collector leaves it out."""
 
     type: ClassVar[str]
     version: ClassVar[int] = 1
@@ -28,8 +28,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def written_version(self) -> int:
-        """The version that the event is written as. An event that uses no new field may be written as an older version,
-        so that older programs can read it."""
+        """The version under which the event is written. An event that uses no new field may be written as an older
+        version, so that older programs can read it."""
         return self.version
 
 

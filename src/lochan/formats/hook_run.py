@@ -18,29 +18,29 @@ _HINT = "the record is for people alone: delete it"
 
 
 class HookResultRecord(msgspec.Struct, frozen=True):
-    """Fields are only ever added at the end."""
+    """The result of one hook in a run. Fields are only ever added at the end."""
 
     file: str  # the path of the hook file
-    hook: str  # its id in the file
+    hook: str  # the hook's id in the file
     kind: str
-    state: str  # passed, refused, failed, skipped
+    state: str  # passed, refused, failed or skipped
     reason: str = ""
     output: str = ""
     started: int = 0
     ended: int = 0
-    name: str = ""  # of the file
+    name: str = ""  # the name of the hook file
 
 
 class HookRunRecord(msgspec.Struct, frozen=True):
-    """Fields are only ever added at the end."""
+    """One run of hooks. Fields are only ever added at the end."""
 
     format: int
     id: str
-    event: str  # such as pre-commit
-    branch: str  # or the tag
-    commit: str  # that would be, or is
-    base: str  # the head before
-    hooks_commit: str  # that the hook files were read from
+    event: str  # the event, such as pre-commit
+    branch: str  # the branch or the tag
+    commit: str  # the commit that would be made, or was made
+    base: str  # the head before the commit
+    hooks_commit: str  # the commit from which the hook files were read
     user: str
     client: str
     source: str
@@ -48,7 +48,7 @@ class HookRunRecord(msgspec.Struct, frozen=True):
     ended: int
     state: str
     results: tuple[HookResultRecord, ...] = ()
-    manual: bool = False  # a user ran it by hand, and nothing depended on it
+    manual: bool = False  # whether a user ran it by hand, and nothing depended on it
 
 
 def new_id(started: int, ksuid: str) -> str:

@@ -60,7 +60,7 @@ _NAMES = {
 }
 _BLOCK_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 14
-_LETTERS = 1 << 15  # that are looked at together: what is made of them stays in the processor's cache
+_LETTERS = 1 << 15  # letters that are processed together, so that intermediate arrays stay in the processor's cache
 _QUOTE = ord('"')
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 _MD5 = re.compile(r"[0-9a-fA-F]{32}")
@@ -76,7 +76,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     """The manifest of an S3 Inventory, as S3 writes it."""
 
     source_bucket: str
-    destination_bucket: str  # as an ARN
+    destination_bucket: str  # an ARN
     file_format: str
     file_schema: str
     files: tuple[ManifestFile, ...]
@@ -91,8 +91,8 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
 
 class PartFormat(NamedTuple):
     format: str
-    columns: tuple[str, ...] = ()  # of CSV without a header; empty: the file names them itself
-    encoded: bool = False  # keys are URL-encoded
+    columns: tuple[str, ...] = ()  # the columns of CSV without a header; empty if the file names them itself
+    encoded: bool = False  # whether keys are URL-encoded
     packed: bool = False
 
 

@@ -18,7 +18,7 @@ class JobStageRecord(msgspec.Struct, frozen=True):
 
     id: int
     name: str
-    done: int  # tasks
+    done: int  # the number of tasks that are done
     total: int
     failed: int = 0
 
@@ -29,29 +29,29 @@ class JobLogLine(msgspec.Struct, frozen=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True):
-    """Fields are only ever added at the end."""
+    """The record of a job. Fields are only ever added at the end."""
 
     format: int
-    id: str  # a KSUID: names sort by when jobs began
-    kind: str  # query, load, compact …
-    about: str  # the names it works on, such as logs@main
+    id: str  # a KSUID, so that names sort by when jobs began
+    kind: str  # such as query, load or compact
+    about: str  # the names that it works on, such as logs@main
     user: str
     client: str
-    source: str  # the machine it was started on
-    where: str  # the Spark it runs on
+    source: str  # the machine that it was started on
+    where: str  # the Spark that it runs on
     started: int
     beat: int  # the time of its last heartbeat
     state: str = RUNNING
     ended: int = 0
-    done: int = 0  # tasks, of those known so far
+    done: int = 0  # tasks that are done, of those known so far
     total: int = 0
     rows: int | None = None
     error: str = ""
     stages: tuple[JobStageRecord, ...] = ()
-    lines: tuple[JobLogLine, ...] = ()  # the last of its log
-    executor_bytes: int | None = None  # written to the store by tasks; None: not counted
-    driver_bytes: int | None = None  # written to the store by the driver
-    silent: bool = False  # it has no heartbeat before it ends
+    lines: tuple[JobLogLine, ...] = ()  # the last lines of its log
+    executor_bytes: int | None = None  # bytes that tasks wrote to the store; None if they were not counted
+    driver_bytes: int | None = None  # bytes that the driver wrote to the store
+    silent: bool = False  # whether it has no heartbeat before it ends
 
 
 def path_of(id: str) -> str:

@@ -18,12 +18,12 @@ class RepositoryCreated(Event, frozen=True):
 
     id: str
     name: str
-    kind: str  # files | pool
+    kind: str  # files or pool
     default_branch: str
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
-    pool: PoolSettings | None = None  # of a pool
-    storage: str = ""  # the URL of a storage of its own; empty: its files lie in the lake
-    credentials: str = ""  # what opens that: a name in the configuration, never the credentials themselves
+    pool: PoolSettings | None = None  # the settings of a pool
+    storage: str = ""  # the URL of the repository's own storage; empty if its files lie in the lake
+    credentials: str = ""  # what opens that storage: a name in the configuration, never the credentials themselves
 
 
 class RepositoryMoved(Event, frozen=True):
@@ -33,7 +33,7 @@ class RepositoryMoved(Event, frozen=True):
     type: ClassVar[str] = "repository-moved"
 
     id: str
-    storage: str = ""  # empty: into the lake
+    storage: str = ""  # the URL of the new storage; empty if the files are moved into the lake
     credentials: str = ""
 
 
@@ -64,8 +64,8 @@ class RepositoryDeleted(Event, frozen=True):
     version: ClassVar[int] = 2
 
     id: str
-    closed: int = 0  # the record of its own journal that closed it; 0: that journal could not be read
-    undo_days: float = 30  # how long it can be restored
+    closed: int = 0  # the record of its own journal that closed it; 0 if that journal could not be read
+    undo_days: float = 30  # for how long it can be restored
 
 
 class RepositoryRestored(Event, frozen=True):
@@ -86,7 +86,7 @@ class RepositoryFound(Event, frozen=True):
     type: ClassVar[str] = "repository-found"
 
     id: str
-    name: str  # empty: it never had one
+    name: str  # empty if it never had a name
     kind: str
     default_branch: str
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
@@ -147,10 +147,10 @@ class EventFilter(msgspec.Struct, frozen=True, array_like=True):
     """Which events a subscription is about: an event must match all that is given. Patterns have * and ?. Fields are
     only ever added with a new version of the event."""
 
-    repository: str = ""  # the id of one, or `_lake`; empty: the lake and all of its repositories
+    repository: str = ""  # the id of a repository, or `_lake`; empty for the lake and all of its repositories
     branches: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-    prefix: str = ""  # of a path that the event names
+    prefix: str = ""  # a prefix of a path that the event names
 
 
 class SubscriptionCreated(Event, frozen=True):
@@ -161,9 +161,9 @@ class SubscriptionCreated(Event, frozen=True):
 
     id: str
     url: str
-    owner: str  # the user whose rights decide what is sent; empty: a program that opens the store itself
+    owner: str  # the user whose rights decide what is sent; empty for a program that opens the store itself
     sealed: bytes  # the secret that signs what is sent, encrypted
-    start: str  # the position behind which it begins
+    start: str  # the position after which it begins
     filter: EventFilter = EventFilter()
     note: str = ""
 
@@ -182,25 +182,25 @@ class RedeliveryRequested(Event, frozen=True):
     type: ClassVar[str] = "redelivery-requested"
 
     id: str
-    letters: int  # how many
+    letters: int  # the number of dead letters
 
 
 class StatementConditions(msgspec.Struct, frozen=True, array_like=True):
     """When a statement applies: all that is given must hold. Fields are only ever added with a new version of the
     event."""
 
-    addresses: tuple[str, ...] = ()  # networks, one of which the request must come from
-    after: int = 0  # microseconds since 1970; 0: from ever
-    before: int = 0  # likewise; 0: for ever
-    hours: tuple[int, int] | None = None  # of each day, in minutes of UTC: from the first to before the second
+    addresses: tuple[str, ...] = ()  # networks; the request must come from one of them
+    after: int = 0  # microseconds since 1970; 0 for no beginning
+    before: int = 0  # microseconds since 1970; 0 for no end
+    hours: tuple[int, int] | None = None  # of each day, in minutes of UTC: from the first up to, but without the second
 
 
 class DamagedFile(msgspec.Struct, frozen=True, array_like=True):
     """A damaged file. Fields are only ever added at the end."""
 
-    kind: str  # as fsck calls it
+    kind: str  # the kind, as fsck calls it
     address: str
-    path: str  # of an object that needs it
+    path: str  # the path of an object that needs the file
     detail: str = ""
 
 
@@ -210,18 +210,18 @@ class DamageFound(Event, frozen=True):
 
     type: ClassVar[str] = "damage-found"
 
-    repository: str  # its id
-    files: tuple[DamagedFile, ...] = ()  # that were found now, at most 100
-    found: int = 0  # how many were found now
-    damaged: int = 0  # how many are damaged, as far as is known
+    repository: str  # the repository's id
+    files: tuple[DamagedFile, ...] = ()  # the files that were found now, at most 100
+    found: int = 0  # the number of files that were found now
+    damaged: int = 0  # the number of damaged files, as far as is known
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):
     """A statement of a policy. Fields are only ever added at the end, and only if an older reader may ignore them:
     anything that narrows an `allow` takes a new version of the event."""
 
-    effect: str  # allow | deny
-    actions: tuple[str, ...]  # with * and ?
+    effect: str  # allow or deny
+    actions: tuple[str, ...]  # patterns of actions, with * and ?
     resources: tuple[str, ...]
     conditions: StatementConditions | None = None
 
@@ -233,8 +233,8 @@ class AdminCreated(Event, frozen=True):
 
     user: str
     policy: str
-    key: str  # the access key's id
-    sealed: bytes  # its secret, encrypted
+    key: str  # the id of the access key
+    sealed: bytes  # the key's secret, encrypted
 
 
 class UserCreated(Event, frozen=True):
@@ -269,8 +269,8 @@ class IdentityLinked(Event, frozen=True):
 
     type: ClassVar[str] = "identity-linked"
 
-    source: str  # which service, as `oidc https://accounts.example.com`
-    subject: str  # the service's permanent id of the person; a name may be given to another person
+    source: str  # the service, such as `oidc https://accounts.example.com`
+    subject: str  # the service's permanent id of the person, because a name may be given to another person
     user: str
 
 
@@ -290,11 +290,11 @@ class SessionOpened(Event, frozen=True):
     type: ClassVar[str] = "session-opened"
 
     id: str
-    digest: bytes  # SHA-256 of the token's secret
+    digest: bytes  # the SHA-256 of the token's secret
     user: str
-    how: str  # key | oidc | ldap
+    how: str  # key, oidc or ldap
     expires: int  # microseconds since 1970
-    key: str = ""  # the access key that it acts with; empty: it acts as the user
+    key: str = ""  # the access key that it acts with; empty if it acts as the user
     source: str = ""  # the service that identified the user, as in `identity-linked`
     address: str = ""  # where the request came from, without the port
 
@@ -349,8 +349,8 @@ class KeyCreated(Event, frozen=True):
     user: str
     id: str
     sealed: bytes  # the secret, encrypted
-    limits: tuple[str, ...] = ()  # patterns of resources; the key allows nothing outside them; none: no limits
-    expires: int = 0  # microseconds since 1970; 0: never
+    limits: tuple[str, ...] = ()  # patterns of resources; the key allows nothing outside them. Empty for no limits
+    expires: int = 0  # microseconds since 1970; 0 for never
 
     @property
     def written_version(self) -> int:

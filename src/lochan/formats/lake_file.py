@@ -1,6 +1,7 @@
 """lake.json: the file that makes a folder or a prefix a lake. It is written once, by put-if-absent.
 
-In old lakes the file has no checksum; they are opened all the same."""
+In old lakes the file has no checksum, and they are opened nevertheless.
+"""
 
 import re
 
@@ -20,7 +21,7 @@ _RESTORE = "restore it from a copy of the lake"
 class LakeFile(msgspec.Struct, frozen=True):
     format: int
     lake: str  # the lake's id
-    journal: str = "store"  # where the journals are: store | postgres
+    journal: str = "store"  # where the journals are: store or postgres
     created: int = 0
 
 

@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 # Further columns in a pool's metarange; null for a range without a key span.
 KEYS = pa.schema([pa.field("key_min", pa.string()), pa.field("key_max", pa.string()), pa.field("keyless", pa.int64())])
 _WITH_KEYS = pa.schema([*SCHEMA, *KEYS])
-# One more, where some range is a patch; null for the others.
+# A further column if some range is a patch; null for the others.
 BASE = pa.field("base", pa.struct(list(SCHEMA)))
 _WITH_BASES = pa.schema([*_WITH_KEYS, BASE])
 _STORAGE_DIGITS = 16
@@ -43,7 +43,7 @@ class TreeRef(msgspec.Struct, frozen=True, array_like=True):
     """Names a tree in a commit. It is stored on disk; fields may only be added at the end."""
 
     id: str
-    file: str  # relative to the repository; "" for the empty tree, which has none
+    file: str  # the file, relative to the repository; "" for the empty tree, which has none
 
 
 class EncodedTree(NamedTuple):
@@ -133,7 +133,7 @@ def _bases(columns: Sequence[Sequence[Any]]) -> list[RangeRef | None]:
 
 
 def with_bases(ranges: Iterable[RangeRef]) -> list[RangeRef]:
-    """Returns the ranges, and those that some of them are patches of: all files that a tree needs beside its own."""
+    """Returns the ranges, and those that some of them are patches of: all files that a tree needs besides its own."""
     own = list(ranges)
     return [*own, *dict.fromkeys(each.base for each in own if each.base is not None)]
 

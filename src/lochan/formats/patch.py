@@ -36,7 +36,7 @@ from lochan.formats.range import content_id as whole_content_id
 VERSION = 1
 _STORAGE_DIGITS = 16
 _WRITING = {name: value for name, value in WRITING.items() if name != "write_statistics"}
-_JOINED = 32  # stretches of text that are copied together before they are hashed: some 200 kB
+_JOINED = 32  # stretches of text that are copied together before they are hashed: about 200 kB
 
 Indices = npt.NDArray[np.int64]
 

@@ -28,7 +28,7 @@ _ROW_GROUP = 50_000
 PLAN_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),  # below the repository
-        pa.field("kind", pa.string(), nullable=False),  # data, run, range, metarange, workspace, aliases
+        pa.field("kind", pa.string(), nullable=False),  # data, run, range, metarange, workspace or aliases
         pa.field("size", pa.int64(), nullable=False),
         pa.field("mint", pa.int64(), nullable=False),
         pa.field("modified", pa.timestamp("us", "UTC"), nullable=False),  # by the store's clock
@@ -37,8 +37,8 @@ PLAN_SCHEMA = pa.schema(
 LIST_SCHEMA = pa.schema(
     [
         *PLAN_SCHEMA,
-        pa.field("why", pa.string(), nullable=False),  # see `DeadTotal`
-        pa.field("prefix", pa.string()),  # the folder of the logical path; null: unknown
+        pa.field("why", pa.string(), nullable=False),  # the reason; see `DeadTotal`
+        pa.field("prefix", pa.string()),  # the folder of the logical path; null if it is unknown
     ]
 )
 
@@ -47,37 +47,37 @@ class DeadTotal(msgspec.Struct, frozen=True, array_like=True):
     """The total of dead files that have all of these in common. Fields are only ever added at the end."""
 
     kind: str
-    why: str  # why nothing names them; the words are in `versioning/collection/reasons.py`
-    prefix: str | None  # None: the logical path is not known
+    why: str  # the reason why nothing names them; the words are in `versioning/collection/reasons.py`
+    prefix: str | None  # None if the logical path is not known
     files: int
     bytes: int
 
 
 class ListPart(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """A part of a list. Fields are only ever added at the end."""
 
-    file: str  # below the repository
+    file: str  # the file, below the repository
     files: int
-    bytes: int  # of the files that it lists
+    bytes: int  # the size of the files that it lists
     first: str
     last: str
 
 
 class PlanHead(msgspec.Struct, frozen=True):
-    """Fields are only ever added."""
+    """The head of a list. Fields are only ever added."""
 
     format: int
     lake: str  # the lake's id
     repository: str
     cut: int
     marked: int
-    files: int  # that the repository had in all, when they were listed
+    files: int  # the number of all files of the repository, when they were listed
     bytes: int
     begun: int = 0
     dead_files: int = 0
     dead_bytes: int = 0
     parts: tuple[ListPart, ...] = ()
-    totals: tuple[DeadTotal, ...] = ()  # the largest first
+    totals: tuple[DeadTotal, ...] = ()  # the totals, the largest first
 
 
 def encode_head(head: PlanHead) -> tuple[str, bytes]:

@@ -8,9 +8,9 @@ Path = tuple[str, ...]  # names from the outside in
 
 
 class PoolKey(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """One path of a pool's key. Fields are only ever added at the end."""
 
-    path: Path = ()  # empty: the whole record, `this`
+    path: Path = ()  # empty for the whole record, `this`
     descending: bool = False
 
     def __str__(self) -> str:
@@ -18,10 +18,10 @@ class PoolKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PoolSettings(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end."""
+    """The settings of a pool. Fields are only ever added at the end."""
 
     keys: tuple[PoolKey, ...] = (PoolKey(),)
-    nulls_first: bool = False  # null and missing sort before all values; else after
+    nulls_first: bool = False  # whether null and missing sort before all values, or after them
     size_bytes: int = SIZE_BYTES  # the target size of an object
     times: tuple[Path, ...] = ()  # fields whose strings are times, if they render back to themselves
     primary_key: tuple[Path, ...] = ()  # the fields that identify a row

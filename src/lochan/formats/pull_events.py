@@ -14,7 +14,7 @@ class PullOpened(Event, frozen=True):
 
     type: ClassVar[str] = "pull-opened"
 
-    source: str  # names of branches
+    source: str  # the names of branches
     target: str
     title: str
     text: str = ""
@@ -57,9 +57,9 @@ class PullReviewed(Event, frozen=True):
     type: ClassVar[str] = "pull-reviewed"
 
     pull: str
-    verdict: str  # approve, changes, withdraw
+    verdict: str  # approve, changes or withdraw
     commit: str
-    served: bool  # a server has written it, for a user that it has authenticated
+    served: bool  # whether a server has written it, for a user that it has authenticated
     text: str = ""
     mark: str = ""
 
@@ -77,11 +77,11 @@ class PullCommented(Event, frozen=True):
     type: ClassVar[str] = "pull-commented"
 
     pull: str
-    mark: str  # the comment's id
+    mark: str  # the id of the comment
     text: str
-    path: str = ""  # "": it is about the whole request
-    conflict: bool = False  # it is about the conflict at that path
-    thread: str = ""  # the comment that it answers; "": it begins a thread
+    path: str = ""  # empty if it is about the whole request
+    conflict: bool = False  # whether it is about the conflict at that path
+    thread: str = ""  # the comment that it answers; empty if it begins a thread
 
 
 class PullCommentEdited(Event, frozen=True):
@@ -99,7 +99,7 @@ class PullThreadResolved(Event, frozen=True):
     type: ClassVar[str] = "pull-thread-resolved"
 
     pull: str
-    thread: str  # its first comment
+    thread: str  # the thread's first comment
     on: bool = True
 
 
@@ -111,7 +111,7 @@ class CheckReported(Event, frozen=True):
 
     commit: str
     name: str
-    status: str  # pending, success, failure
+    status: str  # pending, success or failure
     text: str = ""
     link: str = ""
-    target: str = ""  # the branch of the requests; "": of any branch, as in older records
+    target: str = ""  # the branch of the requests; empty for any branch, as in older records

@@ -46,9 +46,9 @@ WRITING: Final[dict[str, Any]] = {
     "write_page_checksum": True,
 }
 
-# zstd makes a context for each column, which takes longer than all the rest of a small file.
+# For each column zstd makes a context, which takes longer than everything else in a small file.
 SMALL_COMPRESSION, SMALL_BYTES_MAX = "snappy", 64 << 10
-Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table is cut into chunks makes no difference
+Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table is split into chunks makes no difference
 
 
 class KeySpan(msgspec.Struct, frozen=True, array_like=True):
@@ -60,18 +60,18 @@ class KeySpan(msgspec.Struct, frozen=True, array_like=True):
 
     least: str
     greatest: str
-    keyless: int  # rows without the key
+    keyless: int  # the number of rows without the key
 
 
 class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     """Names a range in a metarange. The fields are the metarange's columns, in order."""
 
     id: str
-    file: str  # relative to the repository
+    file: str  # the file, relative to the repository
     min_path: str
     max_path: str
     count: int
-    bytes: int  # of the objects, not of the file
+    bytes: int  # the size of the objects, not of the file
     keys: KeySpan | None = None  # None in repositories of files, and in old metaranges
     base: "RangeRef | None" = None  # the file is a patch of this range (`formats/patch.py`)
 
@@ -84,12 +84,12 @@ class UnfinishedRange(NamedTuple):
 
 
 def encode(entries: Entries, id: str) -> bytes:
-    """Returns the bytes of the range. REQUIRES: as `refer`."""
+    """Returns the bytes of the range. REQUIRES what `refer` requires."""
     return finish(begin(entries), id)
 
 
 def begin(entries: Entries) -> UnfinishedRange:
-    """Writes the rows of the range, without the footer. REQUIRES: as `refer`."""
+    """Writes the rows of the range, without the footer. REQUIRES what `refer` requires."""
     paths = entries.column("path")
     meta = {
         "lochan.range": str(VERSION),

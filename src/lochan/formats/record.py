@@ -17,7 +17,7 @@ VERSION = 1
 GENESIS = bytes(32)  # the predecessor of record 1
 
 
-# Records and what is in them are in no cycle: the garbage collector leaves them out (`gc=False`).
+# Records and what is in them are in no reference cycle, so the garbage collector leaves them out (`gc=False`).
 class Actor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The sender of a request: the user, the program (name/version), and where it called from.
 
@@ -57,20 +57,20 @@ class CarriedRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class RecordEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     actor: Actor
-    key: str  # the idempotency key, "" for none (rule J8)
+    key: str  # the idempotency key, or "" if there is none (rule J8)
     fingerprint: bytes
     changes: tuple[RecordChange, ...]
-    pending: bool = False  # opens a long job: its key is held until an entry with the same key closes it
+    pending: bool = False  # whether it opens a long job: its key is held until an entry with the same key closes it
     others: tuple[CarriedRequest, ...] = ()  # requests that the changes carry out too, with the same result
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int
-    put_id: bytes  # random: distinguishes our put from another writer's with the same number (J1, J2)
+    put_id: bytes  # random, to distinguish our put from another writer's with the same number (J1, J2)
     writer: str
-    time: int  # wall, microseconds; for people, orders nothing
+    time: int  # wall-clock time in microseconds; it is for people, and orders nothing
     journal: str  # a repository's id, or _lake
-    previous: bytes  # digest of record number-1: the hash chain
+    previous: bytes  # the digest of record number-1, for the hash chain
     entries: tuple[RecordEntry, ...]
 
 
@@ -94,8 +94,8 @@ def encode(record: Record) -> SealedRecord:
 
 
 def _as_stored(entry: RecordEntry) -> tuple[object, ...]:
-    """As entries were stored before actors had authors, and before there were entries of several requests, unless it
-    has these. A tuple is stored as a struct is, and quicker to make."""
+    """Returns the entry as it was stored before actors had authors, and before there were entries of several requests,
+    unless it has these. A tuple is stored as a struct is, and takes less time to make."""
     by = entry.actor
     actor = by if by.author else (by.user, by.client, by.source)
     if entry.others:

@@ -56,9 +56,9 @@ class CoveringTree(msgspec.Struct, frozen=True, array_like=True):
 
     base: str  # the file of the tree below the runs; "" for the empty tree
     runs: tuple[str, ...]  # ids of the runs, oldest first, with nothing between them or below them but the base
-    tree: str  # its id
-    file: str  # relative to the repository; "" for the empty tree
-    whole: bool = False  # a commit of exactly these runs would make this tree, with the same addresses
+    tree: str  # the id of the tree
+    file: str  # the tree's file, relative to the repository; "" for the empty tree
+    whole: bool = False  # whether a commit of exactly these runs would make this tree, with the same addresses
 
 
 # --- staging ---------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Staged(Event, frozen=True):
     branch: str
     puts: tuple[Entry, ...] = ()
     deletes: tuple[str, ...] = ()
-    read_at: int = 0  # for a copy: the state that its source was read from; 0: the bytes are new
+    read_at: int = 0  # for a copy, the state that its source was read from; 0 if the bytes are new
     checked: int = 0
     closes: tuple[str, ...] = ()  # what was opened for these entries: an address token, an upload
     completes: str = ""  # the multipart upload whose parts are the blocks of the only entry
@@ -83,7 +83,7 @@ class RunsStaged(Event, frozen=True):
 
     branch: str
     runs: tuple[RunRef, ...]
-    mint: int = 0  # the least of the files that the runs' entries name
+    mint: int = 0  # the least mint of the files that the runs' entries name
     read_at: int = 0  # as in `Staged`
     checked: int = 0
     closes: tuple[str, ...] = ()
@@ -98,13 +98,13 @@ class Compacted(Preparing, frozen=True):
 
     branch: str
     incarnation: int
-    spans: tuple[tuple[int, int], ...]  # for inline changes: first and last position of each layer
-    runs: tuple[str, ...]  # ids
+    spans: tuple[tuple[int, int], ...]  # the first and the last position of each layer of inline changes
+    runs: tuple[str, ...]  # the ids of runs
     outputs: tuple[RunRef, ...]
     head: str = ""
     read_at: int = 0
     checked: int = 0
-    over: CoveringTree | None = None  # a tree for the lowest runs over the head's
+    over: CoveringTree | None = None  # a tree for the lowest runs over the head's tree
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ class MoveOrigin(msgspec.Struct, frozen=True, array_like=True):
     """What a commit was computed from, beside its parents: enough to compute its tree again. Fields are only ever added
     at the end."""
 
-    source: str  # the commit whose tree was joined to the head's; for a revert, the one before the commit taken back
-    against: str = ""  # the commit that both were compared with; "": their merge bases
-    strategy: str = ""  # what a merge did about conflicts
-    prefixes: dict[str, str] = {}  # and for paths that begin with these
+    source: str  # the commit whose tree was joined to the head's; for a revert, the one before the reverted commit
+    against: str = ""  # the commit that both were compared with; "" for their merge bases
+    strategy: str = ""  # how a merge decided conflicts
+    prefixes: dict[str, str] = {}  # how it decided conflicts of paths that begin with these
 
 
 class Sealed(Preparing, frozen=True):
@@ -142,8 +142,8 @@ class Committed(Event, frozen=True):
     checked: int = 0
     turn: str = ""
     then: Commit | None = None
-    origin: MoveOrigin | None = None  # of `then`
-    why: str = ""  # what `then` is: merge, revert, cherry-pick
+    origin: MoveOrigin | None = None  # the origin of `then`
+    why: str = ""  # the kind of `then`: merge, revert or cherry-pick
 
 
 class Moved(Event, frozen=True):
@@ -157,19 +157,19 @@ class Moved(Event, frozen=True):
     incarnation: int
     source: str  # the head before
     target: str  # the head after
-    why: str  # merge, revert, cherry-pick, import, reset, load …
-    commits: tuple[Commit, ...] = ()  # new ones; the last of them is `target`
-    discard: bool = False  # a hard reset: drops what is staged in the same event
+    why: str  # merge, revert, cherry-pick, import, reset, load and others
+    commits: tuple[Commit, ...] = ()  # the new commits; the last of them is `target`
+    discard: bool = False  # whether it is a hard reset, which drops what is staged in the same event
     read_at: int = 0
     checked: int = 0
     turn: str = ""
     workspace: str = ""  # the workspace that this commits and closes (S8)
     upto: int = 0  # the workspace's last event
     mint: int = (
-        0  # of new files that others wrote, a pool's objects or an import's ranges: the least; 0: there are none
+        0  # the least mint of new files that others wrote, a pool's objects or an import's ranges; 0 if there are none
     )
-    closes: tuple[str, ...] = ()  # jobs that kept those files open
-    origins: tuple[MoveOrigin, ...] = ()  # one for each of `commits`; none: they were not computed from other commits
+    closes: tuple[str, ...] = ()  # the jobs that kept those files open
+    origins: tuple[MoveOrigin, ...] = ()  # one for each of `commits`; none if they were not computed from other commits
     pull: str = ""  # the request that this merges, in the same event
     inactive: tuple[str, ...] = ()  # its reviewers who are disabled or gone: their reviews do not count
 
@@ -235,7 +235,7 @@ class BranchRestored(Event, frozen=True):
     version: ClassVar[int] = 2
 
     name: str
-    incarnation: int  # of the deleted one
+    incarnation: int  # the incarnation of the deleted branch
 
 
 class BranchRenamed(Event, frozen=True):
@@ -271,24 +271,24 @@ class HistoryRestored(Event, frozen=True):
     commits: tuple[Commit, ...]
     branches: dict[str, str]  # commits by name
     tags: dict[str, str]
-    read_at: int  # the state that it was begun at
-    mint: int  # the least of the files that the trees and their entries name
+    read_at: int  # the state at which it was begun
+    mint: int  # the least mint of the files that the trees and their entries name
 
 
 # --- protection ------------------------------------------------------------------------------------------------------
 class Protection(msgspec.Struct, frozen=True, array_like=True):
     """A protection rule. Fields are only ever added at the end."""
 
-    pattern: str  # of branch names, with * and ?
-    blocked: tuple[str, ...]  # stage, commit, rewrite; in version 2 also revert and merge
+    pattern: str  # a pattern of branch names, with * and ?
+    blocked: tuple[str, ...]  # stage, commit and rewrite; in version 2 also revert and merge
     version: int = 1  # what the rule means: see `versioning/state/protection.py`
-    mergers: tuple[str, ...] = ()  # the only users who may merge; none: all users
-    linear: bool = False  # no commit with two parents comes to the branch
-    # Since version 3. With any of these, the branch changes only by pull requests.
+    mergers: tuple[str, ...] = ()  # the only users who may merge; empty for all users
+    linear: bool = False  # whether no commit with two parents may come to the branch
+    # These exist since version 3. With any of them, the branch changes only by pull requests.
     pull: bool = False
-    approvals: int = 0  # so many must have approved
-    checks: tuple[str, ...] = ()  # these must have succeeded, for the head of the source
-    keep_stale: bool = False  # an approval counts for later commits of the source too
+    approvals: int = 0  # the number of users who must have approved
+    checks: tuple[str, ...] = ()  # the checks that must have succeeded, for the head of the source
+    keep_stale: bool = False  # whether an approval counts for later commits of the source too
 
 
 class ProtectionSet(Event, frozen=True):
@@ -352,7 +352,7 @@ class UploadOpened(Event, frozen=True):
     content_type: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
-    checksum: str = ""  # the algorithm of S3's additional checksum, if the client asked for one
+    checksum: str = ""  # the algorithm of S3's additional checksum, if the client requested one
     checksum_type: str = ""  # FULL_OBJECT or COMPOSITE
     workspace: str = ""
 
@@ -368,7 +368,7 @@ class PartPut(Preparing, frozen=True):
     size: int
     etag: str
     checksums: dict[str, str] = msgspec.field(default_factory=dict)
-    read_at: int = 0  # for a part copied from an object: the state it was read from
+    read_at: int = 0  # for a part copied from an object, the state that it was read from
     checked: int = 0
 
 

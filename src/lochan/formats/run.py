@@ -21,7 +21,7 @@ from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Block, Change, Entry, Tombstone
 
 VERSION = 1
-ROW_GROUP = 1 << 16  # rows at most; a writer keeps one in memory. Readers accept any size
+ROW_GROUP = 1 << 16  # the most rows of a group, because a writer keeps one in memory; readers accept any size
 _HEAD, _BLOOM, _BODY, _FOOTER = b"lochan.run", b"lochan.run.bloom", b"lochan.run.body", b"lochan.run.footer"
 _FOOTER_LENGTH_BYTES = 8  # the last bytes of a Parquet file: length of the footer, magic
 _UNKNOWN = b"0" * 64  # the placeholder of a SHA-256, also of the footer's own while it is computed
@@ -31,15 +31,15 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     """Names a run in events and checkpoints. It is stored on disk; fields may only be added at the end."""
 
     id: str
-    file: str  # relative to the repository
-    level: int  # 1: staged or flushed, may overlap others; 2: compacted
+    file: str  # the file, relative to the repository
+    level: int  # 1 if it was staged or flushed, and may overlap others; 2 if it was compacted
     count: int
     tombstones: int
-    bytes: int  # of the file
+    bytes: int  # the size of the file
     min_path: str
     max_path: str
-    mint: int  # journal number that its writer had folded before the first byte (rule G1)
-    # In a state: some of its changes are in no event, but only in this file. In an event it has no meaning.
+    mint: int  # the journal number that its writer had folded before the first byte (rule G1)
+    # In a state, whether some of its changes are in no event, but only in this file. In an event it has no meaning.
     primary: bool = False
 
 
@@ -56,7 +56,7 @@ class RunHead(msgspec.Struct, frozen=True):
 class Summary(NamedTuple):
     head: RunHead
     bloom: bytes
-    body: bytes  # SHA-256 in hex of all before the footer
+    body: bytes  # the SHA-256, in hex, of everything before the footer
 
     def may_hold(self, path: str, hashed: int) -> bool:
         return self.head.min <= path <= self.head.max and bloom.may_hold(self.bloom, hashed)
@@ -119,7 +119,7 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
     head_stated = check_sums(data, what)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        table = check(file.read(use_threads=False).cast(RUN_SCHEMA))  # one chunk, however many row groups
+        table = check(file.read(use_threads=False).cast(RUN_SCHEMA))  # a single chunk for all row groups
     except (pa.ArrowException, OSError, ValueError, Invalid) as error:
         raise _corrupt_error(what, error) from error
     paths = column(table, "path")
@@ -302,7 +302,7 @@ def _block_tuples(blocks: pa.ListArray) -> list[tuple[Block, ...]]:
     made = [Block(*values) for values in zip(*(part.to_pylist() for part in spans.flatten()), strict=True)]
     lengths = pc.list_value_length(blocks).to_numpy(zero_copy_only=False)
     if len(made) == len(blocks) and (lengths == 1).all():
-        return [(block,) for block in made]  # one block each, which is the usual case
+        return [(block,) for block in made]  # if each has one block, as usual
     ends = np.cumsum(lengths).tolist()
     return [tuple(made[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 

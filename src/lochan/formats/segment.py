@@ -10,7 +10,7 @@ VERSION = 1
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
     group: int
-    first: int  # number of the first record
+    first: int  # the number of the first record
     records: tuple[bytes, ...]
 
 

@@ -12,8 +12,8 @@ _RESTORE = "restore it from a copy; it names the lake and the repository that th
 
 class StorageFile(msgspec.Struct, frozen=True):
     format: int
-    lake: str  # its id
-    repository: str  # its id
+    lake: str  # the lake's id
+    repository: str  # the repository's id
     created: int = 0
 
 

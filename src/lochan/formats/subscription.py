@@ -17,31 +17,31 @@ _HINT = "delete the file: without it, a subscription begins again where it was c
 
 
 class SubscriptionProgress(msgspec.Struct, frozen=True):
-    """Fields are only ever added at the end."""
+    """The progress of a subscription. Fields are only ever added at the end."""
 
     format: int = FORMAT
-    position: str = ""  # behind the last event that was sent, passed over, or given up; empty: where it was created
-    redelivery: int = 0  # the request for dead letters that was done last
-    attempts: int = 0  # at what stands behind the position
-    due: int = 0  # when it is tried again, in microseconds since 1970
-    trouble: str = ""  # why the last attempt failed; empty: it did not
-    delivered: int = 0  # events, in all
-    last: int = 0  # when some were delivered last
-    dead: int = 0  # letters that were given up, in all
+    position: str = ""  # after the last event that was sent, passed over or given up; empty for where it was created
+    redelivery: int = 0  # the last request for dead letters that was carried out
+    attempts: int = 0  # the number of attempts for the event after the position
+    due: int = 0  # when the next attempt is due, in microseconds since 1970
+    trouble: str = ""  # why the last attempt failed; empty if it did not
+    delivered: int = 0  # the number of all events that were delivered
+    last: int = 0  # the time of the last delivery
+    dead: int = 0  # the number of all letters that were given up
 
 
 class DeadLetterRecord(msgspec.Struct, frozen=True):
-    """Fields are only ever added at the end."""
+    """A dead letter. Fields are only ever added at the end."""
 
     format: int
     id: str
     journal: str
-    events: tuple[tuple[int, int], ...]  # number and index
-    types: tuple[str, ...]  # of the events, each once
+    events: tuple[tuple[int, int], ...]  # the number and the index of each event
+    types: tuple[str, ...]  # the types of the events, each once
     time: int
     attempts: int
     trouble: str
-    again: bool = False  # it was requested again
+    again: bool = False  # whether it was requested again
 
 
 def folder_of(id: str) -> str:

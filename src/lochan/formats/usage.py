@@ -43,7 +43,7 @@ READ, READ_FOLDER, COPIED, COPIED_FOLDER, QUERY, SCAN = (
 )
 SERVER: Final = "server"  # the kind of a process that others read through
 VERSION = 1
-ROWS_VERSION = 3  # of files of rows, and of notes
+ROWS_VERSION = 3  # the version of files of rows, and of notes
 _HEAD = b"lochan.usage"
 _SECOND = 1_000_000
 _ADDED = ("client", "source", "about", "access_key")  # the last one since version 3, the others since version 2
@@ -56,26 +56,26 @@ class UsageRow(msgspec.Struct, frozen=True, gc=False):
 
     time: int  # microseconds since 1970
     user: str
-    operation: str  # S3's name of it, or that of a verb; CopySource is the other end of a copy
+    operation: str  # S3's name of the operation, or that of a verb; CopySource is the other end of a copy
     repository: str
     ref: str
     path: str
-    bytes: int  # of the body that came or went
+    bytes: int  # the size of the body that was received or sent
     status: int
-    client: str = ""  # the door or the program: s3, rest, mcp, cli …
+    client: str = ""  # the interface or the program: s3, rest, mcp, cli …
     source: str = ""  # the address, or the machine, that it came from
-    about: str = ""  # what a call was given besides, by name
-    access_key: str = ""  # the id of the key that it came by; empty: by none
+    about: str = ""  # the other arguments of a call, by name
+    access_key: str = ""  # the id of the access key that was used; empty if there was none
 
 
 class Cover(msgspec.Struct, frozen=True):
     """The time span that one process covers, in microseconds since 1970 by its own clock."""
 
     process: str
-    kind: str  # server, python, spark, shell, cli
+    kind: str  # server, python, spark, shell or cli
     since: int
     until: int
-    dropped: int = 0  # rows of the span that were lost: it covers nothing then
+    dropped: int = 0  # the number of lost rows of the span: it covers nothing if there are any
 
 
 class UsageHead(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class UsageHead(msgspec.Struct, frozen=True):
 
     format: int = ROWS_VERSION
     covers: tuple[Cover, ...] = ()
-    replaces: tuple[str, ...] = ()  # names of files of the same day whose rows are in this one
+    replaces: tuple[str, ...] = ()  # the names of files of the same day whose rows are in this one
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -102,10 +102,10 @@ class Mark(msgspec.Struct, frozen=True):
     format: int
     process: str
     kind: str
-    since: int  # where the span begins that no file covers yet
-    until: int  # up to here every use is in a file
+    since: int  # the beginning of the span that no file covers yet
+    until: int  # the time up to which every use is in a file
     every_s: float  # how often the mark is renewed
-    noted: bool = True  # False: it does not note what it reads
+    noted: bool = True  # whether it notes what it reads
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -118,7 +118,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 class AgedLog(msgspec.Struct, frozen=True):
     format: int
-    until: str  # the first day that is still there, yyyy-mm-dd
+    until: str  # the first day that still exists, yyyy-mm-dd
 
 
 def day_of(micros: int) -> str:
@@ -204,7 +204,7 @@ def as_table(rows: Sequence[UsageRow]) -> "pa.Table":
 
 
 def encode_rows(rows: Sequence[UsageRow], head: UsageHead | None = None) -> bytes:
-    """Returns the bytes of a file of rows. A full file takes some 20 ms, so a server does it in a thread."""
+    """Returns the bytes of a file of rows. A full file takes about 20 ms, so a server does this in a thread."""
     return encode_table(as_table(rows), head or UsageHead())
 
 

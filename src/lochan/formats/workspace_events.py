@@ -44,7 +44,7 @@ class WorkspaceStaged(Event, frozen=True):
 
 
 class WorkspaceAdded(Event, frozen=True):
-    """Paths that match these patterns will be committed, including later ones."""
+    """Adds patterns. Paths that match them will be committed, including later ones."""
 
     type: ClassVar[str] = "workspace-added"
     version: ClassVar[int] = 2
@@ -54,8 +54,8 @@ class WorkspaceAdded(Event, frozen=True):
 
 
 class WorkspaceReverted(Event, frozen=True):
-    """Paths that match these patterns are no longer staged, and the plain files in `hides` become invisible. Before
-    version 2 the files were deleted instead."""
+    """Removes changes. Paths that match these patterns are no longer staged, and the plain files in `hides` become
+    invisible. Before version 2 the files were deleted instead."""
 
     type: ClassVar[str] = "workspace-reverted"
     version: ClassVar[int] = 2
@@ -66,8 +66,8 @@ class WorkspaceReverted(Event, frozen=True):
 
 
 class WorkspaceSealed(Preparing, frozen=True):
-    """A commit has computed its content, and reads the folder one last time. Putting a plain file has no event of its
-    own; from now on an event follows each put, so that the commit reads the folder again."""
+    """Seals a workspace. A commit has computed its content, and reads the folder one last time. Putting a plain file
+    has no event of its own; from now on an event follows each put, so that the commit reads the folder again."""
 
     type: ClassVar[str] = "workspace-sealed"
     version: ClassVar[int] = 2
