@@ -70,7 +70,7 @@ async def load_bytes(
         pieces = _with_first(first, pieces)
     message = message_of(options)
     if options.key or archive:
-        from lochan.api.spooled_files import spool_body  # with temporary folders behind it, which reads do not need
+        from lochan.api.spooled_files import spool_body  # it needs temporary folders, which reads do not
 
         async with spool_body(pieces, name or _NAME, archive=archive) as found:
             actor = session.acting(options.key, "load body", pool, branch, load_options, message, found.sha256)

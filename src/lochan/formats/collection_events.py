@@ -125,7 +125,7 @@ class DropRule(msgspec.Struct, frozen=True, array_like=True):
     name: str  # the rule's name, which commits contain
     pattern: str  # a pattern of branch names, with * and ?
     prefix: str = ""  # a prefix of paths; empty for all paths
-    low: str = ""  # of a pool's key, as in a query; empty: no bound. Both ends are inside
+    low: str = ""  # a bound of a pool's key, as in a query; empty for none. Both bounds are included
     high: str = ""
     unwritten_days: float = 0  # drops what was not written for so long
     unread_days: float = 0  # drops what was neither read nor written for so long

@@ -36,8 +36,8 @@ class Slots(Protocol):
 
     @property
     def aged(self) -> bool:
-        """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed. Where a
-        segment look-up costs nothing (disk, PostgreSQL) it is False: every answer is checked by J5."""
+        """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed. It is
+        False where looking up a segment costs nothing (disk, PostgreSQL): there every answer is checked by J5."""
 
     @property
     def name(self) -> str:

@@ -46,7 +46,8 @@ class CompactionPlan(NamedTuple):
 
 
 class CompactionResult:
-    """The changes that replace the layers of the plan. Without `head_has` every tombstone stays."""
+    """The changes that replace the plan's layers, which are part of `layers`. Without `head_has`, every tombstone
+    stays."""
 
     def __init__(self, chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
         self.inputs = chosen.inputs

@@ -89,7 +89,7 @@ class TreeCursor(RowCursor):
             self.move(row)
 
     async def rescan(self, folder: str, end: bytes) -> None:
-        if self.row >= self.stop:  # else the jump led to a row in memory
+        if self.row >= self.stop:  # otherwise the jump led to a row in memory
             self._next = max(self._next, end)
 
     async def close(self) -> None:

@@ -27,8 +27,8 @@ from lochan.store.threads import INLINE_BYTES_MAX, Threads
 from lochan.store.verified_files import identity_of, stamp_of
 
 if TYPE_CHECKING:
-    from lochan.store.scribe import Scribe  # only a server has one
-    from lochan.store.spare_files import SpareFiles  # and only a scribe has these
+    from lochan.store.scribe import Scribe  # only a server has a scribe
+    from lochan.store.spare_files import SpareFiles  # only a scribe has these
 
 PUT: Final = 0  # the verbs of a request to a scribe
 PUT_IF_ABSENT: Final = 1
@@ -296,8 +296,8 @@ class LocalStore:
             self._spares.add(spares.values())
 
     def reuse_files(self) -> Callable[[], None]:
-        """Makes small files from now on be written over those of `delete_for_reuse`. Returns a function that removes
-        those that are left."""
+        """Starts to write small files over those of `delete_for_reuse`. Returns a function that removes those that are
+        left."""
         from lochan.store.spare_files import SpareFiles
 
         self._spares = SpareFiles(self._root, self._clock)

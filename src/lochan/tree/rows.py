@@ -48,7 +48,7 @@ _SLICES_MAX = 64
 _STRIDE = 64  # one of this many paths is searched, and the others are expected directly after it
 _LONG = 4_096  # this many consecutive rows are compared faster as a slice than copied
 _FEW = 1_024  # if there are only so few paths, all of them are searched
-# Pieces of 3 MB fit into memory that was just used. For pieces of 15 MB, a range at once, every page is new to the
+# Pieces of 3 MB get memory that was just used. For pieces of 15 MB, a range at once, every page is new to the
 # process: a third of the processor time of a splice was the kernel's.
 _COPIED_AT_ONCE = 8_192
 _HAS_SEARCH = hasattr(pc, "search_sorted")  # newer releases of Arrow have it; it takes half as long as halving

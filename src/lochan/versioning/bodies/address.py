@@ -20,8 +20,8 @@ Style = Literal["id", "path"]
 ADDRESS_BYTES_MAX = 768  # an S3 key may have 1,024; the rest is for the lake's own prefix
 SEGMENT_BYTES_MAX = 255  # the limit of a local disk for the name of a file or folder
 
-_KEPT_S = 60.0  # a writer uses one folder for so long
-_KEPT_NUMBERS = 100_000  # and for this many records
+_KEPT_S = 60.0  # a writer uses one folder for at most so long
+_KEPT_NUMBERS = 100_000  # and for at most so many records
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f%\\]|\.$")  # Azure takes a backslash for a slash, and drops a dot at the end
 _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # nothing else becomes a single %

@@ -30,7 +30,7 @@ from lochan.versioning.state.rules import RefsRules
 _ON = "on"
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _BEGUN, _FENCE = "begun", "fence"
-_DROPPED = "dropped"  # the name of the last event that dropped aliases
+_DROPPED = "dropped"  # a name for the number of the last event that dropped aliases
 _ENDINGS = ("reported", "abandoned")
 LINK = "link"  # a client itself puts the file that is held open
 JOB = "job"  # all files with one mint number: `<repository>/data/<mint>-`

@@ -70,7 +70,7 @@ class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     kind: str = FILES
     brought: list[str] = []  # the ids of commits
     expired: bytes = b""  # a bit for each row of the commits
-    inputs: dict[str, tuple[RunRef, ...]] = {}  # by the commit that was made from them
+    inputs: dict[str, tuple[RunRef, ...]] = {}  # by the commit that was made from these runs
     pulls: DumpedPulls = DumpedPulls()
 
 

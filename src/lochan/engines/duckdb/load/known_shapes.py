@@ -29,7 +29,7 @@ class KnownShapes:
         self.columns: dict[Object, int] = {}  # the shapes that have columns, with their numbers
         self.texts: dict[Object, int] = {}  # the shapes that are kept as text, with their numbers
         self.styles: dict[Object, Style] = {}  # the style of the first row of each shape
-        self.counts: Counter[Object] = Counter()  # of the rows that were inferred one by one
+        self.counts: Counter[Object] = Counter()  # rows of each shape, of those that were inferred one by one
         self.layout = Layout(())
         self._keys = [path for path in keys if path]
         self._seen: set[Object] = set()

@@ -29,7 +29,7 @@ from lochan.pools.json_row import BadRow, Row, read_row
 from lochan.store.scratch import place
 
 ROWS = 1_000
-_STREAM_BYTES = 1 << 20  # the bytes of a stream, which can be read only once
+_STREAM_BYTES = 1 << 20  # how much of a stream is used, because it can be read only once
 MOST = 0.9  # the share of the rows that must have the suggested key
 _NAMES = ("ts", "_ts", "time", "_time", "timestamp", "@timestamp", "datetime", "date", "event_time", "created_at")
 _TEXT, _NUMBER = "text", "number"

@@ -15,7 +15,7 @@ def name_sql(name: str) -> str:
 
 
 def text_sql(text: str) -> str:
-    """Returns the text as an SQL literal. A query's text cannot contain a NUL."""
+    """Returns the text as an SQL expression. A query's text cannot contain a NUL."""
     doubled = text.replace("'", "''")
     if "\0" not in doubled:
         return f"'{doubled}'"
