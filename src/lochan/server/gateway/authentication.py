@@ -90,7 +90,7 @@ async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
         return False
     if verifier.key is None or is_v4(names) or is_v2(names) or not verifier.shape(headers).is_signed:
         return False
-    if not gateway.access.journal.slots.aged:  # on an object store, few requests wait for a look at all
+    if not gateway.access.journal.slots.aged:  # elsewhere, few requests wait for a look at all
         await gateway.session.probes.wait(gateway.access.journal)
     access = await gateway.access.authorised_state(request.arrived)
     if access.active_key(verifier.key.id, gateway.clock.wall()) != verifier.key:

@@ -129,7 +129,8 @@ class _Joined:
 
     @property
     def missing(self) -> int:
-        """How many entries are missing, at least one: a full page still has to learn whether anything follows."""
+        """The number of missing entries. It is at least one, because a full page still has to learn whether anything
+        follows."""
         return max(1, self._limit - self._count)
 
     @property

@@ -88,7 +88,7 @@ class FastStat:
         self._refs = RefCache()
         self._keys = keys or KnownKeys(access)
         self._places: BoundedCache[tuple[str, str], StatPlace] = BoundedCache(_PLACES_MAX)
-        # On other stores, a request waits for the network, and the time it takes here does not matter.
+        # Elsewhere, a request waits for the network, and the time it takes here does not matter.
         self._suits = capability(session.lake.store, SmallReads) is not None
 
     async def learn(self, scope: Scope) -> None:

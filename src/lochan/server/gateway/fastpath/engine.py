@@ -35,8 +35,8 @@ _HEADER_BYTES = 160
 
 
 def reads_at_once(session: ServerSession) -> bool:
-    """Returns whether the lake is on a disk. Elsewhere, a request waits for the network, and the time it takes here
-    does not matter."""
+    """Returns whether the lake is on a disk. Elsewhere, a request waits for the network, and the time
+    it takes here does not matter."""
     return capability(session.lake.store, SmallReads) is not None
 
 
@@ -141,7 +141,8 @@ class ObjectCache:
 
 
 def _cached_object(repository: OpenRepository, source: object, found: Found, to_read: bool) -> CachedObject:
-    """REQUIRES: the headers are the same, and in the same order, as on the general path."""
+    """Returns what is cached of a found object. REQUIRES: the headers are the same, and in the same order, as on the
+    general path."""
     if isinstance(found, tuple):
         rows, row = found
         brief = rows.brief(row)

@@ -59,7 +59,7 @@ class PlainRead:
         self.wants_checksums = wants_checksums
         self.arrived = arrived
         self.signed = signed  # when its signature was verified
-        self.looked = signed  # and when the journals had been looked at
+        self.looked = signed  # when the journals had been looked at
         self.body_s = 0.0
         self.told: Headers = []
         self.data = b""

@@ -119,7 +119,7 @@ class ChunkedBody:
         return stop
 
     def _without_cr(self, line: bytes) -> bytes:
-        """Only trailers may end in LF alone, because minio-go writes them so."""
+        """Returns the line without its LF. Only trailers may end in LF alone, because minio-go writes them so."""
         if self._state != self._on_trailer:
             raise _malformed_error("a line does not end in CR LF")
         return line[:-1]
