@@ -1,17 +1,17 @@
-"""The connections that Granian has accepted: which clients may keep theirs, how many requests are answered at once, and
-how fast a body must arrive.
+"""Manages the connections that Granian has accepted: which clients may keep theirs, how many requests are answered at
+once, and how fast a body must arrive.
 
-Granian accepts connections up to a number, and then none until one ends; a client that sends nothing would hold one for
+Granian accepts connections up to a number, and then none until one ends. A client that sends nothing would hold one for
 as long as it likes. So the number is high, and the connections are examined every half second:
 
     no request under way for `authentication_s`       closed: it is idle, or its head, its TLS handshake, does not come
     too many of one address that are anonymous        the oldest are closed, idle ones first
     too many that are anonymous                       likewise
 
-A connection is anonymous until a request on it is authenticated. A new one of an honest client is therefore never among
-those that are closed, unless hundreds came after it before its first request did.
+A connection is anonymous until a request on it is authenticated. A new connection of an honest client is therefore
+never among those that are closed, unless hundreds came after it before its first request did.
 
-On Linux the sockets are found among the open files of the process. Elsewhere only Granian's own limits hold.
+On Linux, the sockets are found among the open files of the process. On other systems, only Granian's own limits hold.
 """
 
 import asyncio
@@ -39,15 +39,15 @@ def hang_up(client: str) -> None:
             found.shutdown(socket.SHUT_RDWR)
 
 
-# Of the kernel's `struct tcp_info`, whose fields never move.
+# These describe the kernel's `struct tcp_info`, whose fields never move.
 _BYTES_ACKED = struct.Struct("=B119xQ")  # the state, and what the other side has confirmed
 _CLOSED = 7  # TCP_CLOSE: a client that goes away with bytes unread resets the connection
 _OUT_QUEUE = 0x5411  # TIOCOUTQ: the bytes that the kernel holds and the other side has not taken
 
 
 def sent_bytes(found: socket.socket) -> tuple[int, int]:
-    """Returns how many bytes the other side has taken, and how many the kernel still holds for it. Raises OSError for a
-    dead connection."""
+    """Returns how many bytes the other side has taken, and how many the kernel still holds for it. Raises OSError if
+    the connection is dead."""
     import fcntl
 
     info = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
@@ -105,8 +105,7 @@ def peer(found: socket.socket) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=1_024)
 def is_loopback(host: str) -> bool:
-    """Returns whether what goes to the host, or comes from it, never leaves this machine. Of names, only `localhost` is
-    known."""
+    """Returns whether data to or from the host never leaves this machine. The only known name is `localhost`."""
     try:
         found = ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
@@ -151,8 +150,8 @@ class _Connection:
 
 
 class ConnectionGuard:
-    """Decides which clients may keep their connections. It is used on the event loop. `port` is the listener's;
-    `idle_s` is how long a client may take nothing of an answer."""
+    """Decides which clients may keep their connections. It is used on the event loop. `port` is the listener's port,
+    and `idle_s` is how long a client may take nothing of an answer."""
 
     def __init__(self, limits: ClientLimits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
         self._limits = limits
@@ -187,7 +186,7 @@ class ConnectionGuard:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Frees the place of a request while a stranger still has to send something, so that it takes no place from
-        those who have signed. How many do this at once is bounded by their connections."""
+        those who have signed. The number that do this at once is limited by their connections."""
         self.requests -= 1
         try:
             yield
@@ -249,7 +248,7 @@ class ConnectionGuard:
         self._connections, self._others = connections, others
 
     def _examine(self, number: int) -> _Connection | None:
-        """Returns the connection of an open file, or None if it is no connection of this listener."""
+        """Returns the connection of an open file, or None if it is not a connection of this listener."""
         found = open_socket(number)
         if found is None:
             return None
@@ -284,7 +283,7 @@ class ConnectionGuard:
         return self._now - connection.since > self._idle_s
 
     def _close_oldest(self, connections: list[_Connection], most: int) -> list[_Connection]:
-        """Closes the oldest connections until at most so many are left, and returns those."""
+        """Closes the oldest connections until at most so many are left. Returns those."""
         if len(connections) <= most:
             return connections
         connections.sort(key=lambda each: (bool(self._client(each).active), each.since))
@@ -305,7 +304,8 @@ class ConnectionGuard:
 
 class BodyPace:
     """The pace of one body. Only time spent waiting for the client counts, so that a slow store is not held against it.
-    It has `idle_s` for each piece, and for all of them together `idle_s` plus a second for `bytes_per_s` each."""
+    The client has `idle_s` for each piece, and for all of them together `idle_s` plus a second for every
+    `bytes_per_s`."""
 
     __slots__ = ("_bytes_per_s", "_idle_s", "_left_s")
 

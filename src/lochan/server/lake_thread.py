@@ -1,5 +1,5 @@
-"""Work that a server does for its lake beside answering. It runs on a thread of its own, with a lake of its own, so
-that requests do not wait for it."""
+"""Does work for the lake beside answering requests. It runs on a thread of its own, with a lake of its own, so that
+requests do not wait for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _log = logging.getLogger("lochan.server")
 
 
 class LakeThread:
-    """A thread that does `work` until it is cancelled; the next start continues it. `client` is the program that the
-    journal names as the actor."""
+    """A thread that does `work` until it is cancelled. The next start continues the work. `client` is the program that
+    the journal names as the actor."""
 
     def __init__(
         self,

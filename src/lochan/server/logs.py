@@ -1,13 +1,13 @@
-"""What requests record beside the usage log (`lochan.usage`): lines of the access log and of the audit log.
+"""Records requests besides the usage log (`lochan.usage`): as lines of the access log and of the audit log.
 
-The access log has a line for every answered request, by the logger `lochan.access`. The program that started the
+The access log has a line for every answered request, from the logger `lochan.access`. The program that started the
 process decides where its lines go. Query strings are left out, because the signature of a link is a secret for as long
 as the link is valid.
 
     2026-11-15T13:30:14.123456Z 127.0.0.1:41822 ada PutObject PUT "/demo/main/a.csv" 200 4 0.0021 9F3A6C2100000007
     {"time": "2026-11-15T13:30:14.123456Z", "level": "INFO", "logger": "lochan.access", "source": …}
 
-The audit log has which user called which verb on what, by the logger `lochan.audit`.
+The audit log says which user called which verb on what, from the logger `lochan.audit`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _requests, _audit = (logging.getLogger(f"lochan.{name}") for name in ("access", 
 
 
 class AccessLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of the access log. It has only texts and numbers, and so is in no cycle."""
+    """A line of the access log. It contains only texts and numbers, and so is in no cycle."""
 
-    time: int  # when it was answered, in microseconds since 1970
+    time: int  # when the request was answered, in microseconds since 1970
     source: str
     user: str
     operation: str
@@ -62,7 +62,7 @@ class AccessLog:
 
     async def _write(self, lines: Sequence[AccessLine]) -> None:
         """Writes one record for all lines, on a thread, because the reader of a pipe may be slow. The text is made
-        here, because two threads that take turns at the interpreter lose more by it than one has to do."""
+        here, because two threads that take turns at the interpreter lose more than one thread has to do."""
         if _requests.isEnabledFor(logging.INFO):
             await asyncio.to_thread(_requests.info, "%s", "\n".join([self._line(line) for line in lines]))
 
@@ -92,23 +92,24 @@ def _moment(time: int) -> str:
 
 @lru_cache(maxsize=16)
 def _second(seconds: int) -> str:
-    """Returns a second as text. Thousands of requests have it in common."""
+    """Returns a second as text. It is cached, because thousands of requests share one."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _escape(path: str) -> str:
-    """Returns a path in one line, whatever characters a key has."""
+    """Returns a path on one line, whatever characters a key has."""
     escaped = path.encode("unicode_escape").decode()
     return '"' + escaped.replace('"', '\\"') + '"'
 
 
 def logs_every_call() -> bool:
-    """Returns whether the audit log also has calls that were allowed."""
+    """Returns whether the audit log also contains calls that were allowed."""
     return _audit.isEnabledFor(logging.DEBUG)
 
 
 def log_call(caller: Caller, line: AuditLine) -> None:
-    """Logs a call. A denied call is logged at a level that every log has; others only if that is configured."""
+    """Logs a call. A denied call is logged at a level that every log has. Others are only logged if that is
+    configured."""
     level = logging.INFO if isinstance(line.error, Denied) else logging.DEBUG
     outcome = "done" if line.error is None else "denied" if isinstance(line.error, Denied) else "failed"
     _audit.log(level, "%s from %s: %s %s: %s", caller.user, caller.source, line.verb, line.about, outcome)

@@ -1,8 +1,8 @@
-"""Maintenance inside a server, beside its requests: runs the tasks of upkeep by their schedule, and gives free memory
-back to the system.
+"""Does maintenance inside a server, beside its requests: runs the tasks of upkeep by their schedule, and gives free
+memory back to the system.
 
-One process of each server does this. Several servers may do the upkeep of one lake, even at once: the journal records
-which of them has begun a task, and decides who lands if two of them do the same.
+One process of each server does this. Several servers may do the upkeep of one lake, even at once. The journal records
+which of them has begun a task, and decides who wins if two of them do the same.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _LATER = 0.1  # the share of the time between two runs by which servers that were started together differ
 _WAIT_S_MAX = 3_600.0  # how soon a setting of another server, or a run by hand, is noticed
 _TRIM_MEMORY_S = 5.0
-# M_TRIM_THRESHOLD is what may lie free at the end of each heap; with half of it a large GET took a sixth more.
-# M_MMAP_THRESHOLD is the least that is asked of the system by itself, and given back when it is free; this is the most
-# that it takes.
+# M_TRIM_THRESHOLD is what may lie free at the end of each heap. With half of it, a large GET took a sixth more.
+# M_MMAP_THRESHOLD is the smallest block that is requested from the system by itself, and given back when it is free.
+# This is the largest value that it accepts.
 _KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 _COLLECT = (10_000, 20, 100)  # at most some 2 MB of new objects before the first look
 _log = logging.getLogger("lochan.server")
@@ -92,9 +92,9 @@ async def _run_task(
 async def keep_memory_trimmed(clock: Clock) -> None:
     """Gives free memory back to the system every few seconds, until it is cancelled. Bodies come and go in pieces of
     megabytes, and the C library keeps what is free between pieces that are not: after some gigabytes in and out, a
-    process had twice what it used. Giving it back takes some milliseconds, on a thread. In between nothing is given
-    back, because what the next piece needs at once would have to be fetched again, page by page, which was a twentieth
-    of what 64 MiB took on their way in. Other C libraries than glibc have no such function, or do it by themselves."""
+    process had twice what it used. Giving it back takes some milliseconds, on a thread. In between, nothing is given
+    back, because the next piece would need it at once and have to fetch it again, page by page; that was a twentieth of
+    what 64 MiB took on their way in. Other C libraries than glibc have no such function, or do it by themselves."""
     trim = _find_glibc_function("malloc_trim")
     keep = _find_glibc_function("mallopt")
     if keep is not None:
@@ -107,7 +107,7 @@ async def keep_memory_trimmed(clock: Clock) -> None:
 
 def rarely_collect() -> None:
     """Collects garbage less often. Most objects of a request are in no cycle, and stay in lists for a while (logs,
-    staged changes): searching them at every few requests took a seventh of the time. Loaded modules are kept."""
+    staged changes). Searching them at every few requests took a seventh of the time. Loaded modules are kept."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)

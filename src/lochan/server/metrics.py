@@ -1,6 +1,6 @@
-"""The metrics that a server reports to Prometheus. Every process counts for itself, in files that one of them adds up.
+"""Reports the metrics of a server to Prometheus. Every process counts for itself, in files that one of them adds up.
 
-An answer is counted in plain numbers, which go to the files together, some times a second, because a count in a file
+An answer is counted in plain numbers, which go to the files together, several times a second, because a count in a file
 takes longer than finding the object.
 """
 
@@ -87,7 +87,7 @@ class Metrics:
             self._phases.labels(operation, OTHER).inc(other)
 
     def flush(self) -> None:
-        """Adds the tallies to the files. It is called at the end, too."""
+        """Adds the tallies to the files. It is also called at the end."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
@@ -178,8 +178,8 @@ class UpkeepMetrics:
 
 
 class QueryMetrics:
-    """The metrics of queries. Only one process of a server runs queries, so that the most recent value is right, even
-    after a process was killed."""
+    """The metrics of queries. Only one process of a server runs queries, so the most recent value is right, even after
+    a process was killed."""
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge

@@ -1,10 +1,10 @@
-"""The origin of a request, if a proxy has passed it on.
+"""Finds the origin of a request, if a proxy has passed it on.
 
     client ──▶ proxy ──▶ server      X-Forwarded-For: what the client claims, …, what the last proxy has seen
 
 Anybody can send the header. So it is believed as far as trusted proxies have written it: from its end, address by
-address, until one is no trusted proxy; that one is the client. What stands before that is a claim. On a connection from
-anybody else the header is not read.
+address, until one is not a trusted proxy. That one is the client. What comes before it is only a claim. On a connection
+from anybody else, the header is not read.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class TrustedProxies:
 
     def origin(self, client: str, forwarded: Callable[[], Iterable[str]]) -> str:
         """Returns the origin of a request. `client` is the client of the connection, with its port. An address that a
-        proxy has seen comes without a port. The origin is empty if a trusted proxy has written something that is no
-        address, because then it is unknown."""
+        proxy has seen comes without a port. The origin is empty if a trusted proxy has written something that is not an
+        address, because it is then unknown."""
         if not self._networks or not self._trusts(address_of(client)):
             return client
         hops = ",".join(forwarded())[-_LENGTH_MAX:].split(",")[-_HOPS_MAX:]
@@ -60,8 +60,8 @@ def _network(text: str) -> Network:
 
 
 def _address(text: str) -> str:
-    """Returns an address without a port, as IPv4 if it is an IPv4 address in the form of IPv6, and empty if it is no
-    address."""
+    """Returns an address without a port. An IPv4 address in the form of IPv6 is returned as IPv4. Returns an empty
+    string if the text is not an address."""
     try:
         found = ip_address(address_of(text).partition("%")[0])
     except ValueError:

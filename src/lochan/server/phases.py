@@ -1,5 +1,5 @@
-"""Where the time of S3 requests goes, by operation and phase: sums of seconds, since the server was started or within
-some seconds.
+"""Measures where the time of S3 requests goes, by operation and phase: sums of seconds, since the server was started or
+within some seconds.
 
     signature   authenticating the user; on the general path with its look at the lake
     journal     waiting for looks at journals, and of a write, for its pack and its record

@@ -1,5 +1,5 @@
-"""What refs name, opened for single paths that are looked up thousands of times a second: for the fast path of the
-gateway, and for `stat` over REST. No other module of the server reaches so far below `lochan.api`."""
+"""Opens what refs name for single paths that are looked up thousands of times a second, for the fast path of the
+gateway and for `stat` over REST. No other module of the server reaches so far below `lochan.api`."""
 
 from lochan.bounded_cache import BoundedCache
 from lochan.formats.commit import Commit
@@ -19,7 +19,7 @@ Named = BranchState | str  # what a ref names: a branch in one state, or a commi
 
 class CachedRef:
     """What a ref names at one moment. A branch is recognized by its state, because a change makes another one. The
-    commit must not have expired, which any record may say, so that it is checked again in each state of the
+    commit must not have expired. Any record may say that it has, so it is checked again in each state of the
     repository."""
 
     __slots__ = ("_commit", "_repository", "lookup", "named", "number", "view")
@@ -35,7 +35,7 @@ class CachedRef:
         self.view = view
 
     def is_of(self, repository: OpenRepository, named: Named) -> bool:
-        """Returns whether this is still what the ref names. Raises Gone."""
+        """Returns whether this is still what the ref names. Raises Gone if the commit has expired."""
         same = self.named is named or (isinstance(named, str) and self.named == named)
         if not same or self._repository is not repository:
             return False
@@ -58,16 +58,16 @@ class RefCache:
         self._refs: BoundedCache[tuple[str, str], CachedRef] = BoundedCache(_REFS_MAX)
 
     def find(self, repository: OpenRepository, ref: str, named: Named) -> CachedRef:
-        """Returns what a ref names, if it is open. `named` is what the ref names in the state that the caller knows,
-        and stays that for as long as the repository's last record has the number of what is found. Raises NotOpen if it
-        has to be opened first, by `open`."""
+        """Returns what a ref names, if it is open. `named` is what the ref names in the state that the caller knows. It
+        stays that for as long as the repository's last record has the number of what is found. Raises NotOpen if it has
+        to be opened first, with `open`."""
         cached = self._refs.get((repository.repository.id, ref))
         if cached is None or not cached.is_of(repository, named):
             raise NotOpen
         return cached
 
     async def open(self, repository: OpenRepository, ref: str, named: Named, path: str) -> None:
-        """Opens what a look at the path needs. Raises the errors of reading."""
+        """Opens what a look at the path needs. Raises what reading raises."""
         at = repository.repository.id, ref
         cached = self._refs.get(at)
         if cached is None or not cached.is_of(repository, named):

@@ -1,4 +1,4 @@
-"""`lochan serve`: starts, watches and stops a process for each listener. In each of them Granian answers, with the
+"""Runs `lochan serve`: starts, watches and stops a process for each listener. In each of them Granian answers, with the
 gateway or the API in its worker processes."""
 
 import multiprocessing
@@ -19,18 +19,18 @@ from lochan.server.metrics import use_folder
 from lochan.server.settings import Listener
 
 STOP_S = 25  # how long a worker may take to finish its requests when it has to stop
-_BUFFER_BYTES = 512 << 10  # of a body, what is read at once; of a head, the largest: Granian answers 431 to more
+_BUFFER_BYTES = 512 << 10  # how much of a body is read at once; also the largest head, and Granian answers 431 to more
 _H2_HEAD_BYTES = 64 << 10  # the default is 16 MB
 _H2_STREAMS = 100
-_FILES_BESIDE = 512  # files that a process has open beside its connections
+_FILES_BESIDE = 512  # files that a process has open besides its connections
 _NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
 _POLL_S = 0.2
 
 
 def serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
-    """Serves until SIGTERM or SIGINT; then every listener finishes its answers, and takes no more requests. `ready` is
-    called when all of them accept connections. Raises Refused for an address that is in use, Transient if a listener
-    dies."""
+    """Serves until SIGTERM or SIGINT. Then every listener finishes its answers, and takes no more requests. `ready` is
+    called when all of them accept connections. Raises Refused for an address that is in use, and Transient if a
+    listener dies."""
     for each in listeners:
         _check_free(each)
     with TemporaryDirectory(prefix="lochan-metrics-") as folder:
@@ -40,8 +40,8 @@ def serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
 
 
 def _share_memory() -> None:
-    """Sets how the processes that are started keep memory. The C library keeps free memory apart for every thread, up
-    to eight times the processors: ten downloads at once left a third more behind in there than was ever in use."""
+    """Sets how the started processes keep memory. The C library keeps free memory apart for every thread, up to eight
+    times the processors: ten downloads at once left a third more behind there than was ever in use."""
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 
@@ -145,8 +145,7 @@ def listen(listener: Listener) -> None:
 
 
 def _room_for(connections: int) -> int:
-    """Returns how many connections are possible: as many as these, or as many as the system lets a process have open
-    files."""
+    """Returns how many connections are possible: this many, or as many as the system lets a process have open files."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

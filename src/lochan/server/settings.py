@@ -1,4 +1,4 @@
-"""The settings of a server. Its starter has read the configuration and the environment."""
+"""Defines the settings of a server. Its starter has read the configuration and the environment."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,10 +19,10 @@ class Tls(NamedTuple):
 
 
 class S3Settings(NamedTuple):
-    domain: str = "s3.local"  # buckets may stand in front of it in the host name
+    domain: str = "s3.local"  # bucket names may precede it in the host name
     region: str = "us-east-1"
     flat: bool = False  # whether a bucket is the default branch of a repository
-    idle_s: float = 60.0  # how long a client may be silent in the midst of a request
+    idle_s: float = 60.0  # how long a client may be silent in the middle of a request
     takes_v2: bool = False  # whether signatures of version 2 are accepted
 
 
@@ -30,11 +30,11 @@ class ClientLimits(NamedTuple):
     """The limits of clients in one process of the server."""
 
     connections: int = 4_096
-    anonymous: int = 1_024  # the part of these on which no request was authenticated yet
+    anonymous: int = 1_024  # the part of these on which no request has been authenticated yet
     anonymous_per_address: int = 256
     requests: int = 1_024  # the most that are answered at once
     authentication_s: float = 15.0  # the time for the head of a request, and for a form up to its signature
-    body_bytes_per_s: float = 1_000.0  # the least, on average
+    body_bytes_per_s: float = 1_000.0  # the lowest pace, on average
 
 
 class QuerySettings(NamedTuple):
@@ -95,12 +95,12 @@ class Listener(NamedTuple):
     set_up_logging: Callable[[], None]  # called once in each process
     tls: Tls | None = None
     access_log: str = "text"  # text or json, with a line for every request; empty for none
-    usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
-    upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None: nothing
-    deliveries: DeliverySettings | None = None  # None: this process sends no events to subscriptions
+    usage_s: float | None = 60.0  # how often the usage log is written; None if there is none
+    upkeep: UpkeepOptions | None = None  # what this process does for the lake by schedule; None for nothing
+    deliveries: DeliverySettings | None = None  # None if this process sends no events to subscriptions
     directory: "DirectorySettings | None" = None  # the directory whose names and passwords sign in, at the API
     queries: QuerySettings = QuerySettings()
     limits: ClientLimits = ClientLimits()
     proxies: tuple[str, ...] = ()  # addresses and networks whose X-Forwarded-For is believed
-    oidc: OidcSettings | None = None  # None: nobody signs in this way
-    setup_hash: bytes = b""  # the hash of the token that makes the first administrator; empty: nobody can be made
+    oidc: OidcSettings | None = None  # None if nobody signs in this way
+    setup_hash: bytes = b""  # the hash of the token that makes the first administrator; empty if nobody can be made

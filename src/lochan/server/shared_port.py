@@ -1,8 +1,8 @@
-"""S3 on the port of the API, for clients that can use one address only: requests outside the paths of the API that are
-signed as S3 go to the gateway, all others to the API.
+"""Serves S3 on the port of the API, for clients that can use only one address. Requests outside the paths of the API
+that are signed as S3 go to the gateway, and all others to the API.
 
-The gateway is opened by the first such request. It speaks Granian's RSGI, and the API speaks ASGI, so that one is
-translated to the other here.
+The gateway is opened by the first such request. It speaks Granian's RSGI, and the API speaks ASGI, so one is translated
+to the other here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lochan.server.gateway.wire.form import FORM_TYPE
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.settings import Listener
 
-# The paths of the API and of monitoring. A repository `api` has its objects of a branch `v1` at the gateway.
+# The paths of the API and of monitoring. A repository `api` has the objects of its branch `v1` at the gateway.
 _OF_THE_API = ("/api/v1/", "/_health/", "/_metrics", "/openapi.json")
 _SIGNED = ("AWS4-HMAC-SHA256 ", "AWS ")
 _ENDS = ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
@@ -56,8 +56,8 @@ class SharedPort:
             await self._api(scope, receive, send)
 
     def _close_before_end(self, send: Send) -> Send:
-        """Wraps `send` so that the gateway is closed before the end is reported: the loop may end as soon as it hears
-        that all is closed."""
+        """Wraps `send` so that the gateway is closed before the end is reported, because the loop may end as soon as it
+        hears that all is closed."""
 
         async def send_closed(message: Message) -> None:
             if message["type"] in _ENDS:
@@ -68,7 +68,7 @@ class SharedPort:
 
 
 def is_for_s3(scope: Scope, domains: tuple[str, ...]) -> bool:
-    """Returns whether the request is signed as S3 signs requests: in a header, in the query or in a form; or names a
+    """Returns whether the request is signed as S3 signs requests, in a header, in the query or in a form, or names a
     bucket in its host."""
     path: str = scope["path"]
     if path.startswith(_OF_THE_API):
@@ -84,7 +84,7 @@ def is_for_s3(scope: Scope, domains: tuple[str, ...]) -> bool:
 
 
 class _Names:
-    """Headers in the form of RSGI: one that is not ASCII has a name, and no value."""
+    """Headers in the form of RSGI. One that is not ASCII has a name, and no value."""
 
     def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
         self._pairs = pairs
@@ -100,8 +100,8 @@ class _Names:
 
 
 def _is_api_credential(name: bytes, value: bytes) -> bool:
-    """Returns whether a header holds credentials of the API, which a client that follows a presigned address may send
-    too."""
+    """Returns whether a header holds credentials of the API, which a client that follows a presigned address may also
+    send."""
     return name == b"authorization" and not value.decode("latin-1").startswith(_SIGNED)
 
 
@@ -151,7 +151,7 @@ class _Protocol:
         return self._stream
 
     async def finish(self) -> None:
-        """Sends the answer. RSGI's answers are given at once; they are sent as ASGI's here."""
+        """Sends the answer. RSGI's answers are given at once, and are sent as ASGI's here."""
         if self._whole is not None:
             status, headers, body = self._whole
             await self._send(_start(status, headers))

@@ -1,5 +1,6 @@
-"""A process that the companion has forked: it becomes the process that the user started, as far as a command can see,
-runs the command, and answers how that ended. `reader.py` is one that does this more than once."""
+"""Runs a command in a process that the companion has forked. As far as the command can see, it becomes the process that
+the user started. It then runs the command, and answers how that ended. `reader.py` is a process that does this more
+than once."""
 
 import _socket
 import io
@@ -30,14 +31,14 @@ class Unfit(Exception):
 
 
 def serve(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes], report: Callable[[], None]) -> NoReturn:
-    """Serves a front in this child. `env` is the environment that the companion was started with; `report` reports to
-    it what the command has used, before the command's end is answered."""
+    """Serves a front in this child. `env` is the environment that the companion was started with. `report` tells the
+    companion what the command has used, before the command's end is answered."""
     request = begin(connection, hello, env)
     end(connection, run(request), report)
 
 
 def begin(connection: _socket.socket, hello: bytes, env: dict[bytes, bytes]) -> CommandRequest:
-    """Returns what the front requests, when it has sent "go". Otherwise this process ends."""
+    """Returns what the front requests, once it has sent "go". Otherwise, ends this process."""
     try:
         connection.settimeout(_PATIENCE_S)
         if not wire.receive_hello(connection, hello):
@@ -94,7 +95,8 @@ def _refuse(connection: _socket.socket) -> NoReturn:
 
 
 def become(request: CommandRequest, files: list[int], front: int) -> None:
-    """Raises Unfit if something of that process cannot be taken over; then nothing was done yet."""
+    """Takes over what the command can see of the front's process. Raises Unfit if some of it cannot be taken over.
+    The command has then done nothing yet."""
     *streams, folder = files
     if len(streams) != len(request.open_files):
         raise Unfit
@@ -116,14 +118,15 @@ def become(request: CommandRequest, files: list[int], front: int) -> None:
         os.close(given)
     sys.argv = request.argv
     for name, file, encoding in zip(("stdin", "stdout", "stderr"), (0, 1, 2), request.encodings, strict=True):
-        stream = _stream(file, encoding)  # None, as Python has it, if it is closed
+        stream = _stream(file, encoding)  # None, as in Python itself, if it is closed
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     _take_signals(request)
 
 
 def _take_environment(env: dict[bytes, bytes]) -> None:
-    """Changes only variables that differ: most of them are those that the companion itself was started with."""
+    """Takes over the environment. It changes only variables that differ, because most of them are those that the
+    companion itself was started with."""
     for name in os.environb.keys() - env.keys():
         del os.environb[name]
     for name, value in env.items():

@@ -1,5 +1,5 @@
-"""The files of this process's code. If one of them changes, or a package is installed, the companion ends, because it
-would run outdated code."""
+"""Watches the files of this process's code. If one of them changes, or a package is installed, the companion ends,
+because it would run outdated code."""
 
 import os
 import sys
@@ -8,14 +8,14 @@ import time
 
 class CodeFiles:
     def __init__(self) -> None:
-        """Must be called before anything is imported that may change later."""
+        """Begins to watch. It must be called before anything is imported that may change later."""
         self._seen: dict[str, tuple[int, ...] | None] = {}
         self._looked_ns = time.time_ns()
         self._is_late = False
 
     def remember(self) -> None:
-        """Records the state of new files. A file that was changed since the last look may have been imported before
-        that."""
+        """Records the state of new files. A file that was changed since the last look may have been imported before its
+        change."""
         now = time.time_ns()
         for path in _paths() - self._seen.keys():
             self._seen[path] = found = _look(path)
@@ -27,7 +27,7 @@ class CodeFiles:
 
 
 def _paths() -> set[str]:
-    """Returns our own modules one by one; for others, the folders that packages are installed into."""
+    """Returns our own modules one by one, and for others the folders that packages are installed into."""
     own = {
         module.__file__
         for name, module in list(sys.modules.items())
@@ -41,4 +41,4 @@ def _look(path: str) -> tuple[int, ...] | None:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
-    return found.st_ctime_ns, found.st_size, found.st_ino  # the time of any change, of bytes or of attributes
+    return found.st_ctime_ns, found.st_size, found.st_ino  # the time of any change, to bytes or attributes

@@ -1,4 +1,4 @@
-"""`lochan companion start`, `status` and `stop`: the warm process behind light commands."""
+"""Defines `lochan companion start`, `status` and `stop`, which control the warm process behind light commands."""
 
 import fcntl
 import json
@@ -78,7 +78,7 @@ def _all() -> list[dict[str, Any]]:
 
 
 def _read_note(file: Path) -> dict[str, Any] | None:
-    """Reads a companion's note about itself. Returns None if the lock is free, and so no companion runs."""
+    """Returns a companion's note about itself, or None if the lock is free and so no companion runs."""
     from lochan.cli.companion.memory import resident_bytes
 
     with file.open() as note:
@@ -91,7 +91,7 @@ def _read_note(file: Path) -> dict[str, Any] | None:
         try:
             said: dict[str, Any] = json.loads(note.read())
             return {**said, "memory": resident_bytes(said["pid"])}
-        except (ValueError, OSError):  # it begins, or has just ended
+        except (ValueError, OSError):  # the companion is starting, or has just ended
             return None
 
 

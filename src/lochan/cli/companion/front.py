@@ -1,10 +1,10 @@
-"""The front of a command: asks the companion to run it, passes signals on, and ends as the command ended.
+"""Runs in front of a command: asks the companion to run it, passes signals on, and ends as the command ended.
 
-If that is impossible (no companion, other code, another user, no answer in time), the caller runs the command
-itself. That is safe until the child was told to go: before that it has done nothing, and does nothing if the
-connection ends."""
+If that is impossible (no companion, other code, another user, no answer in time), the caller runs the command itself.
+That is safe until the child was told to go: before that it has done nothing, and does nothing if the connection
+ends."""
 
-import _signal  # type: ignore[import-not-found]  # what `signal` is made of, without its enums
+import _signal  # type: ignore[import-not-found]  # `signal` without its enums
 import _socket
 import os
 import sys
@@ -16,8 +16,8 @@ TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# Verbs that take so little that starting counts. Long work gains nothing, and what is asked on a terminal or
-# serves others is best in the process that the user sees.
+# Verbs that take so little time that starting matters. Long work gains nothing. Commands that ask on a terminal, or
+# serve others, are best run in the process that the user sees.
 LIGHT = frozenset(
     (
         "audit", "auth", "bisect", "blame", "branch", "cherry-pick", "commit", "create", "delete", "diff", "drop",
@@ -26,7 +26,7 @@ LIGHT = frozenset(
         "use", "workspace",
     )
 )  # fmt: skip
-# Of those, the ones that change nothing, or mostly. One process of the companion runs many of them, one by one.
+# The verbs of those that change nothing, or hardly ever. One process of the companion runs many of them, one by one.
 READING = frozenset(
     (
         "branch list", "diff", "explain", "fs ls", "fs stat", "log", "ls", "merge-base", "query", "repo list",
@@ -36,7 +36,7 @@ READING = frozenset(
 NO_COMPANION = "--no-companion"
 _WITH_VALUE = ("--lake", "--profile", "--config", "--set", "-s")
 _OWN_FILES = ("/dev/fd/", "/dev/tty", "/proc/self/", "/proc/thread-self/")
-_PATIENCE_S = 1.0  # how long the companion has to be ready; it is in some milliseconds
+_PATIENCE_S = 1.0  # how long the companion may take to be ready; it needs some milliseconds
 _UNKNOWN = 9  # exit_codes.RETRY
 _STOP, _CONTINUE = _signal.SIGSTOP, _signal.SIGCONT
 _FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGWINCH)
@@ -44,7 +44,7 @@ _HELD = (*_FORWARDED, _signal.SIGTSTP)
 
 
 def verb_of(words: list[str]) -> str | None:
-    """Returns the verb, behind global options, or None if there is none, or if no companion is wanted."""
+    """Returns the verb, which follows global options, or None if there is none, or if no companion is wanted."""
     verb, skip = None, False
     for word in words:
         if word == "--":
@@ -69,8 +69,8 @@ def only_reads(words: list[str]) -> bool:
 
 
 def names_own_files() -> bool:
-    """Whether the command names a file that means another one, or none, in another process: such as /dev/fd/63, which a
-    shell makes of `<(zcat rows.gz)`."""
+    """Returns whether the command names a file that means another one, or none, in another process, such as /dev/fd/63,
+    which a shell makes of `<(zcat rows.gz)`."""
     given = *sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("LOCHAN_"))
     return any(own in text for text in given for own in _OWN_FILES)
 
@@ -83,7 +83,8 @@ def is_wanted() -> bool:
 
 
 def ask() -> None:
-    """Returns if the caller has to do the work itself. Otherwise this process ends as the command did."""
+    """Lets the companion run the command, and ends this process as the command did. Returns if the caller has to do the
+    work itself."""
     path = place.socket_path()
     if path is None or names_own_files() or _reads_in_background():
         return
@@ -128,7 +129,7 @@ def _begin(connection: _socket.socket, path: str, streams: list[int], blocked: l
 
 
 def _wait(connection: _socket.socket) -> None:
-    """Returns only if the command was not run."""
+    """Ends this process as the command ended. Returns only if the command was not run."""
     try:
         letter, number, _ = wire.receive_answer(connection)
     except (OSError, EOFError):
@@ -143,7 +144,7 @@ def _wait(connection: _socket.socket) -> None:
         return
     if letter == wire.KILLED:
         _die(number)
-    os._exit(number)  # this process has written nothing, and nothing of it has to be taken down
+    os._exit(number)  # this process has written nothing, and has nothing to clean up
 
 
 def _die(number: int) -> "NoReturn":
@@ -206,7 +207,8 @@ def _is_open(file: int) -> bool:
 
 
 def _reads_in_background() -> bool:
-    """A command in the background that reads the terminal is stopped by it; another process would not be."""
+    """Returns whether a command in the background reads the terminal. The terminal stops it, but would not stop another
+    process."""
     try:
         return os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp()
     except OSError:

@@ -14,8 +14,8 @@ _CONFINED_BY = (b"Cap", b"NoNewPrivs", b"Seccomp")  # lines of /proc/self/status
 
 
 def identity(env: "Mapping[bytes, bytes]") -> tuple[object, ...]:
-    """Returns user and groups, and their restrictions; root folder and namespaces, since containers have their own; and
-    variables that count at the start."""
+    """Returns the user and groups, and their restrictions; the root folder and namespaces, since containers have their
+    own; and the variables that matter at the start."""
     root = os.stat("/")  # noqa: PTH116 - pathlib takes longer to import than all of the front
     return (
         os.getresuid(),
@@ -37,19 +37,19 @@ def _namespace(name: str) -> str:
 
 def _confinement() -> tuple[bytes, ...]:
     """Returns the restrictions of a sandbox: capabilities, and whether system calls are filtered. A confined process
-    must not have another one do what it may not."""
+    must not have another process do what it may not do itself."""
     return (*(line for line in _read("status").splitlines() if line.startswith(_CONFINED_BY)), _read("attr/current"))
 
 
 def _read(name: str) -> bytes:
-    """Reads a file of /proc/self, at once: a file object takes longer than this whole module."""
+    """Reads a file of /proc/self at once, because a file object takes longer than this whole module."""
     try:
         file = os.open(f"/proc/self/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
         return os.read(file, 1 << 16)
-    except OSError:  # there is no such thing on this kernel
+    except OSError:  # this kernel has no such file
         return b""
     finally:
         os.close(file)

@@ -1,5 +1,5 @@
-"""The place of the companion's socket: a folder that belongs to this user alone, under a name that only the same code
-has."""
+"""Finds the place of the companion's socket: a folder that belongs to this user alone, under a name that only the same
+code has."""
 
 # ruff: noqa: PTH102
 # pathlib takes longer to import than all of the front.
@@ -16,30 +16,31 @@ if TYPE_CHECKING:
 
 _PROTOCOL = 2
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
-_KIND, _IS_FOLDER, _IS_SOCKET = 0o170000, 0o040000, 0o140000  # of a mode; the module `stat` need not be imported
-_FOLDER_MAX = 107 - len("/lochan/companion-01234567.sock.0123456789")  # the path of a Unix socket is no longer
+_KIND, _IS_FOLDER, _IS_SOCKET = 0o170000, 0o040000, 0o140000  # parts of a mode, without importing `stat`
+_FOLDER_MAX = 107 - len("/lochan/companion-01234567.sock.0123456789")  # the path of a Unix socket cannot be longer
 
 
 def hello() -> bytes:
-    """Returns what front and companion compare before anything else: two versions never talk to each other."""
+    """Returns what front and companion compare before anything else, because two versions must never talk to each
+    other."""
     flags = sys.flags.optimize, sys.flags.dev_mode, sys.flags.utf8_mode, sys.getfilesystemencoding()
     return "\n".join(map(str, (_PROTOCOL, __version__, sys.version, sys.prefix, package(), *flags))).encode()
 
 
 def package() -> str:
-    """The folder that this code is in."""
+    """Returns the folder that this code is in."""
     return __file__.rpartition("/cli/")[0]
 
 
 def name() -> str:
-    """Returns the name of the files of a companion of this very code. A clash does no harm: both sides compare the
-    whole `hello`."""
+    """Returns the name of the files of a companion of this very code. A clash does no harm, because both sides compare
+    the whole `hello`."""
     return f"companion-{crc32(hello()):08x}"
 
 
 def folder(*, create: bool = False) -> str | None:
-    """Returns the folder, in the user's runtime folder, or else in /tmp. Returns None if there is none that is ours
-    alone; then there is no companion."""
+    """Returns the folder, which is in the user's runtime folder, or otherwise in /tmp. Returns None if there is none
+    that belongs to this user alone; in that case there is no companion."""
     found = _runtime() or f"/tmp/.lochan-{os.geteuid()}"
     if create:
         try:
@@ -48,7 +49,8 @@ def folder(*, create: bool = False) -> str | None:
             pass
         except OSError:
             return None
-    # Not stat: a link that another user put there leads to a folder of theirs, or to an unrelated one of ours.
+    # `lstat` and not `stat`, because a link that another user put there leads to a folder of theirs, or to an unrelated
+    # one of ours.
     return found if _is_ours(found, os.lstat, _IS_FOLDER, _OTHERS) else None
 
 

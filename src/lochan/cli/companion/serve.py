@@ -1,4 +1,5 @@
-"""The companion: it listens, forks a process for each command, and follows what they read. One thread, for ever.
+"""Runs the companion: it listens, forks a process for each command, and follows what they read. It has one thread, and
+runs until it has been idle for too long or its code has changed.
 
 python -P -m lochan.cli.companion.serve [IDLE_SECONDS]
 """
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from lochan.cli.companion.reader import Reader
 
 IDLE_S = 600.0
-_LOOK_S = 15.0  # how often it looks whether its code and its socket are still there
+_LOOK_S = 15.0  # how often it checks that its code and its socket are still there
 _CHILDREN_MAX = 32
 _TRACE_BYTES_MAX = 1 << 20
 
@@ -30,7 +31,7 @@ _TRACE_BYTES_MAX = 1 << 20
 class RunningCommand(NamedTuple):
     pid: int
     connection: socket.socket
-    trace: int  # the end of a pipe, which is read when it has ended
+    trace: int  # the reading end of a pipe, which is read when the command has ended
 
 
 class Companion:
@@ -47,27 +48,27 @@ class Companion:
         self._code = CodeFiles()
         self._poll = select.poll()
         self._running: dict[int, RunningCommand] = {}  # by its pidfd
-        self._reader: Reader | None = None  # if it runs no command it is not among the running
-        self._fronts: dict[int, int] = {}  # the descriptor of a connection -> pidfd
-        self._traces: list[bytes] = []  # of commands that have ended, to be followed when no front waits
+        self._reader: Reader | None = None  # if it runs no command, it is not among the running
+        self._fronts: dict[int, int] = {}  # from the descriptor of a connection to its pidfd
+        self._traces: list[bytes] = []  # of commands that have ended, followed when no front waits
         self._following: Iterator[None] | None = None
         self._asked = 0
-        self._served = 0  # of those, how many commands were run to their end
+        self._served = 0  # how many of those were run to their end
         self._ends = False
         self._inode = 0
         self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._stop)
-        signal.set_wakeup_fd(self._woken[1])  # or Python would keep waiting after a signal
+        signal.set_wakeup_fd(self._woken[1])  # otherwise Python would keep waiting after a signal
         self._poll.register(self._woken[0], select.POLLIN)
         self._warmth.load()
         self._code.remember()
         self._note()
-        self._listener = _listen(self._path)  # only now, so that no front waits while it loads
+        self._listener = _listen(self._path)  # only now, so that no front waits while the companion loads
         self._inode = os.stat(self._path).st_ino  # noqa: PTH116
         self._poll.register(self._listener, select.POLLIN)
-        last = time.monotonic()  # noqa: TID251 - how long nobody has asked; nothing in a lake depends on it
+        last = time.monotonic()  # noqa: TID251 - measures how long no front has come; nothing in a lake depends on it
         while not self._ends:
             follows = bool(self._traces) or self._following is not None
             events = self._poll.poll(0 if follows else _LOOK_S * 1_000)
@@ -83,7 +84,7 @@ class Companion:
             for file, _ in events:
                 self._handle(file)
             if any(file == self._listener.fileno() for file, _ in events):
-                self._accept()  # at last: a new connection may get the number of one that has just been closed
+                self._accept()  # last, because a new connection may get the number of one that has just been closed
 
     def _handle(self, file: int) -> None:
         if file in self._fronts:
@@ -125,7 +126,7 @@ class Companion:
         self._fork(connection, stays=reads and self._reader is None)
 
     def _fork(self, connection: socket.socket, *, stays: bool) -> None:
-        """Forks a process for the front. It `stays` for others as the reader."""
+        """Forks a process for the front. If it `stays`, it is the reader, and serves other fronts too."""
         from lochan.cli.companion.reader import Reader
 
         files: list[int] = []
@@ -133,10 +134,10 @@ class Companion:
             files += os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if stays else (None, None)
             reads, writes = files
-            with suppress(OSError):  # the user's pipes are too large already; then a long trace is lost
+            with suppress(OSError):  # the user's pipes are already too large; a long trace is then lost
                 fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, _TRACE_BYTES_MAX)
             pid = os.fork()
-        except OSError:  # too many files or processes: the front does the work itself
+        except OSError:  # there are too many files or processes, so the front does the work itself
             for file in files:
                 os.close(file)
             connection.close()
@@ -162,7 +163,7 @@ class Companion:
             self._poll.unregister(self._listener)
 
     def _serve(self, connection: socket.socket, writes: int, channel: socket.socket | None) -> NoReturn:
-        """Serves a front, in the new process, which keeps none of the companion's connections."""
+        """Serves a front in the new process, which keeps none of the companion's connections."""
         try:
             from lochan.cli.companion import child, reader
 
@@ -191,7 +192,7 @@ class Companion:
 
     def _front_left(self, file: int) -> None:
         """Ends the child of a front that was killed, has its answer, or does the work itself. In none of these cases is
-        the child still needed. The reader stays, if it has run the command."""
+        the child still needed. The reader stays if it has run the command."""
         pidfd = self._fronts.pop(file)
         self._poll.unregister(file)
         if self._reader is not None and self._reader.pidfd == pidfd and self._reader.is_done():
@@ -219,7 +220,7 @@ class Companion:
         file = command.connection.fileno()
         if self._fronts.pop(file, None) is not None:
             self._poll.unregister(file)
-            with suppress(OSError):  # its process has answered already, unless it could not
+            with suppress(OSError):  # its process has already answered, unless it could not
                 if os.WIFSIGNALED(status):
                     wire.send_answer(command.connection, wire.KILLED, os.WTERMSIG(status))
                 else:
@@ -227,7 +228,7 @@ class Companion:
         command.connection.close()
         with suppress(OSError):
             traced = os.read(command.trace, _TRACE_BYTES_MAX)
-            if traced:  # otherwise it was refused, or killed
+            if traced:  # otherwise the command was refused, or killed
                 self._served += 1
             if traced and traced != NO_NEWS:
                 self._traces.append(traced)
@@ -235,7 +236,7 @@ class Companion:
         self._note()
 
     def _forget(self, pidfd: int, trace: int) -> None:
-        """Closes what the companion has of a process that has ended."""
+        """Closes what the companion holds of a process that has ended."""
         self._poll.unregister(pidfd)
         os.close(pidfd)
         os.close(trace)
@@ -244,8 +245,8 @@ class Companion:
             self._reader = None
 
     def _end_reader(self) -> None:
-        """REQUIRES: it runs no command. The next one that only reads gets a new reader, which has all that the
-        companion has."""
+        """Ends the reader. REQUIRES: it runs no command. The next command that only reads gets a new reader, which has
+        everything that the companion has."""
         if self._reader is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._reader.pidfd, signal.SIGKILL)
@@ -254,7 +255,7 @@ class Companion:
 
     # --- between them ------------------------------------------------------------------------------------------------
     def _follow(self) -> None:
-        """Does one step."""
+        """Follows one step of what a command has used."""
         if self._following is None:
             self._following = self._warmth.follow(self._traces.pop(0))
         for _ in self._following:
@@ -268,7 +269,7 @@ class Companion:
         self._note()
 
     def _is_good(self) -> bool:
-        """Returns whether its code has not changed since it was imported, and its socket is the one that fronts
+        """Returns whether the code has not changed since it was imported, and the socket is the one that fronts
         find."""
         try:
             return self._code.are_unchanged() and os.stat(self._path).st_ino == self._inode  # noqa: PTH116
@@ -286,12 +287,11 @@ class Companion:
             "commands": self._served,
             "lakes": len(self._warmth.lakes),
         }
-        with suppress(OSError):  # the disk is full: the note is old, and all else works
+        with suppress(OSError):  # if the disk is full, the note is old, and all else works
             os.pwrite(self._lock, json.dumps(noted).ljust(1024).encode(), 0)
 
     def close(self) -> None:
-        """Removes the socket, so that fronts no longer find it. Commands that are running continue, and answer by
-        themselves."""
+        """Removes the socket, so that fronts no longer find it. Running commands continue, and answer by themselves."""
         with suppress(OSError):
             if os.stat(self._path).st_ino == self._inode:  # noqa: PTH116
                 os.unlink(self._path)  # noqa: PTH108
@@ -308,7 +308,7 @@ def main() -> None:
         return
     lock = _lock(f"{folder}/{place.name()}.lock")
     if lock is None:
-        return  # another was quicker
+        return  # another companion was quicker
     path = f"{folder}/{place.name()}.sock"
     idle_s = float(sys.argv[1]) if len(sys.argv) > 1 else IDLE_S
     from lochan.cli import process
@@ -349,7 +349,7 @@ def _lock(path: str) -> int | None:
 
 
 def _listen(path: str) -> socket.socket:
-    """Returns a listener. It gets its name when it listens, in place of one that a killed companion left behind."""
+    """Returns a listener. It gets its name when it listens, and replaces one that a killed companion left behind."""
     new = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(new)

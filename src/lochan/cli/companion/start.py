@@ -1,4 +1,4 @@
-"""Starts a companion: after the first light command on a terminal, or as the setting `companion` demands."""
+"""Starts a companion after the first light command on a terminal, or as the setting `companion` demands."""
 
 import _socket
 import os
@@ -10,8 +10,8 @@ MODULE = "lochan.cli.companion.serve"
 
 
 def start_if_due() -> None:
-    """Starts a companion, at the end of a command that would have been faster with one. It never fails, and waits for
-    nothing."""
+    """Starts a companion at the end of a command that would have been faster with one. It never fails, and does not
+    wait."""
     try:
         if not is_listening() and _is_due():
             start()
@@ -20,7 +20,7 @@ def start_if_due() -> None:
 
 
 def is_listening() -> bool:
-    """A companion that was killed leaves its socket behind."""
+    """Returns whether a companion listens. One that was killed leaves its socket behind."""
     path = place.socket_path()
     if path is None:
         return False
@@ -38,7 +38,7 @@ def is_listening() -> bool:
 
 
 def start(*words: str) -> int:
-    """Returns the id of a process that ends at once; the companion is a child of its child."""
+    """Starts a companion. Returns the id of a process that ends at once; the companion is a child of its child."""
     command = [sys.executable, "-P", "-m", MODULE, *words]
     null = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in (0, 1, 2)]
     return os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setsid=True)
@@ -52,8 +52,8 @@ def _is_due() -> bool:
 
 
 def _is_typed() -> bool:
-    """Whether a person typed this command: an interactive shell makes each its own process group, in the foreground of
-    the terminal; a script's commands are in the group of the script."""
+    """Returns whether a person typed this command. An interactive shell puts each command into a process group of its
+    own, in the foreground of the terminal, while a script's commands are in the group of the script."""
     for file in (0, 1, 2):
         try:
             if os.isatty(file):

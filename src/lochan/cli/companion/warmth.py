@@ -1,9 +1,8 @@
-"""The state that the companion keeps ready for the commands that it forks: imported modules, and what was read of local
-lakes.
+"""Keeps the state that the commands of the companion start with: imported modules, and what was read of local lakes.
 
-It starts no thread, because a fork would lose the thread with its locks held: modules that start threads when they are
-imported are left to the commands, and lakes are read as in `lochan.api.warm`. After each command it imports and reads
-what that command did."""
+It starts no thread, because a fork would lose the thread with its locks held. So modules that start threads when they
+are imported are left to the commands, and lakes are read as in `lochan.api.warm`. After each command, it imports and
+reads what that command did."""
 
 import gc
 import os
@@ -23,7 +22,7 @@ from lochan.cli.companion.memory import resident_bytes
 from lochan.cli.root import cli
 from lochan.warm import WarmLakes
 
-# Imported at the start; what else a command needs is learned from it.
+# Imported at the start. What else a command needs is learned from that command.
 _MODULES = (
     "asyncio",
     "logging",
@@ -39,18 +38,18 @@ _MODULES = (
     "lochan.versioning.open_repository",
     "lochan.versioning.upkeep",
 )
-# Of other packages, those that start no thread when they are imported.
+# The packages that start no thread when they are imported.
 _PACKAGES = frozenset(
     (
         "_duckdb", "click", "duckdb", "lochan", "msgspec", "mypy_extensions", "numpy", "orjson", "pyarrow", "rich",
         "sqlglot", "yaml",
     )
 )  # fmt: skip
-_CYTHON = ("_cython_", "cython_runtime")  # no files: modules that Cython wrote make them
-_BYTES_MAX = 512 << 20  # in memory; beyond that it begins again without anything
+_CYTHON = ("_cython_", "cython_runtime")  # modules without files, which modules written by Cython create
+_BYTES_MAX = 512 << 20  # the memory above which everything that was read is forgotten
 
 
-NO_NEWS = b"-"  # a command has ended that used nothing which the companion does not have
+NO_NEWS = b"-"  # a command has ended, and used nothing that the companion does not have
 
 
 class CommandTrace(NamedTuple):
@@ -74,16 +73,17 @@ class Warmth:
 
     # --- in a command's process --------------------------------------------------------------------------------------
     def trace(self) -> bytes:
-        """Returns what this command used that the companion does not have yet: mostly nothing."""
-        # Where their number is the same so are they, and to compare the names would touch, and so copy, many pages.
+        """Returns what this command used that the companion does not have yet, which is mostly nothing."""
+        # If the number of modules is the same, so are the modules. To compare their names would touch, and so copy,
+        # many pages.
         modules = sorted(sys.modules.keys() - self._loaded) if len(sys.modules) != len(self._loaded) else []
         trace = CommandTrace(modules, files_read(self.lakes))
         return msgspec.msgpack.encode(trace) if trace.modules or trace.lakes else NO_NEWS
 
     # --- in the companion --------------------------------------------------------------------------------------------
     def follow(self, traced: bytes) -> Iterator[None]:
-        """Imports and reads what that command did, as far as it can be kept: step by step, because a front may be
-        waiting."""
+        """Imports and reads what that command did, as far as it can be kept. It does so step by step, because a front
+        may be waiting."""
         trace = msgspec.msgpack.decode(traced, type=CommandTrace)
         yield from self._import(trace.modules)
         for read in trace.lakes:
@@ -108,7 +108,7 @@ class Warmth:
         self.lakes.settle()
         self._loaded = set(sys.modules)
         gc.collect()
-        gc.freeze()  # or a collection in a command would touch, and so copy, all pages
+        gc.freeze()  # otherwise, a collection in a command would touch, and so copy, all pages
 
 
 def threads() -> int:

@@ -1,13 +1,13 @@
-"""What front and companion send each other over the socket.
+"""Sends messages between front and companion over the socket.
 
     front      kind, hello          request, descriptors                  "go"
     child                    "hello"                       "ready", pidfd       "exit" code, or "killed" signal
                                                            or "refused"
 
-The descriptors are sent to a process that has answered: in the queue of one that is stuck, they would keep the pipes of
-a command open that does its work itself.
+The descriptors are sent only to a process that has answered. In the queue of one that is stuck, they would keep open
+the pipes of a command that does its work itself.
 
-Requests are marshalled: a module that is built in, and both ends are the same Python (`hello`) and the same user.
+Requests are marshalled. That module is built in, and both ends are the same Python (`hello`) and the same user.
 """
 
 import _socket
@@ -21,9 +21,9 @@ GO = b"G"
 ANSWER_BYTES = 5  # one letter and a number
 REQUEST_BYTES_MAX = 16 << 20  # the kernel gives a process less than that for arguments and environment together
 _HEAD_BYTES = 8
-_INT_BYTES = 4  # of C, on every machine that Linux runs on
+_INT_BYTES = 4  # the size of an int in C, on every machine that Linux runs on
 _FILES_MAX = 4
-_KIND_S = 0.05  # a front sends it as soon as it is connected, but the machine may be busy
+_KIND_S = 0.05  # a front sends the kind as soon as it is connected, but the machine may be busy
 
 
 class CommandRequest:
@@ -45,9 +45,9 @@ class CommandRequest:
         self.argv = argv
         self.env = env
         self.umask = umask
-        self.open_files = open_files  # of 0, 1 and 2; they follow in this order, and the working folder after them
-        self.encodings = encodings  # and error handlers, of stdin, stdout and stderr; None: closed
-        self.ignored = ignored  # signals
+        self.open_files = open_files  # of 0, 1 and 2; they follow in this order, and then the working folder
+        self.encodings = encodings  # with error handlers, for stdin, stdout and stderr; None if closed
+        self.ignored = ignored  # signals, like those that are blocked
         self.blocked = blocked
         self.identity = identity
 
@@ -66,8 +66,8 @@ def send_hello(connection: _socket.socket, kind: bytes, hello: bytes) -> None:
 
 
 def peek_kind(connection: _socket.socket) -> bytes | None:
-    """Returns the kind of the command, which stays to be received; b"" if the front has left already, and None if it
-    says nothing."""
+    """Returns the kind of the command, which stays to be received. Returns b"" if the front has already left, and None
+    if it sends nothing."""
     try:
         connection.settimeout(_KIND_S)
         return connection.recv(1, _socket.MSG_PEEK)
@@ -78,7 +78,7 @@ def peek_kind(connection: _socket.socket) -> bytes | None:
 
 
 def receive_hello(connection: _socket.socket, hello: bytes) -> bool:
-    """Whether the front is of the same code. Raises OSError, EOFError."""
+    """Returns whether the front has the same code. Raises OSError and EOFError."""
     if _receive(connection, 1) not in (READS, ANY):
         return False
     size = int.from_bytes(_receive(connection, _HEAD_BYTES), "big")
@@ -95,7 +95,7 @@ def send_request(connection: _socket.socket, request: CommandRequest, files: lis
 
 
 def receive_request(connection: _socket.socket) -> tuple[CommandRequest, list[int]]:
-    """Returns the request and its descriptors. Raises OSError, EOFError, ValueError."""
+    """Returns the request and its descriptors. Raises OSError, EOFError and ValueError."""
     head, files = _receive_files(connection, _HEAD_BYTES)
     size = int.from_bytes(head, "big")
     if size > REQUEST_BYTES_MAX:
@@ -109,7 +109,7 @@ def send_answer(connection: _socket.socket, letter: bytes, number: int = 0, file
 
 
 def receive_answer(connection: _socket.socket) -> tuple[bytes, int, list[int]]:
-    """Returns the letter of the answer, its number and its descriptors. Raises OSError, EOFError."""
+    """Returns the letter of the answer, its number and its descriptors. Raises OSError and EOFError."""
     answer, files = _receive_files(connection, ANSWER_BYTES)
     return answer[:1], int.from_bytes(answer[1:], "big", signed=True), files
 

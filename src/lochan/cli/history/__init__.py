@@ -1,1 +1,1 @@
-"""Commits: lists, compares and searches a history."""
+"""Lists, compares and searches a history of commits."""

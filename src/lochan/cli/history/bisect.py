@@ -1,4 +1,4 @@
-"""`lochan bisect`: finds the commit that broke something, by testing as few as possible.
+"""Defines `lochan bisect`, which finds the commit that broke something by testing as few as possible.
 
 The marks are kept in a file of the user's own, one for each repository.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lochan.api.results import BisectStep
 
 SKIP = 125
-_BAD_MAX = 127  # higher codes are signals: the command was stopped, and its code means nothing
+_BAD_MAX = 127  # higher codes are signals, which mean that the command was stopped and its code says nothing
 
 
 @click.group("bisect", cls=LazyGroup)
@@ -124,12 +124,13 @@ class Marks(NamedTuple):
         return self._replace(skipped=(*self.skipped, id))
 
     async def step(self, target: Target) -> "BisectStep":
-        """Returns the next step. Raises Invalid for marks that contradict each other."""
+        """Returns the next step. Raises Invalid if the marks contradict each other."""
         return await target.repository.bisect(self.good, self.bad, self.skipped)
 
 
 def _mark(text: str, what: str, form: str) -> None:
-    """Marks a commit as `good`, `bad` or `skip`: the named one, or else the one under test. Shows the next step."""
+    """Marks a commit as `good`, `bad` or `skip`: the named one, or otherwise the one under test. Shows the next
+    step."""
     uri = ref_uri(text)
 
     async def work(target: Target) -> None:
@@ -218,8 +219,8 @@ def _show_step(repository: str, now: "BisectStep", form: str) -> None:
 
 # --- the file --------------------------------------------------------------------------------------------------------
 def _load(file: Path, name: str) -> tuple[Marks, str]:
-    """Returns the marks, and the commit that the user is testing. Raises NotFound if nothing is under way, Invalid for
-    a damaged file."""
+    """Returns the marks, and the commit that the user is testing. Raises NotFound if nothing is under way, and Invalid
+    if the file is damaged."""
     try:
         record: dict[str, Any] = json.loads(file.read_bytes())
         marks = Marks(str(record["bad"]), tuple(map(str, record["good"])), tuple(map(str, record["skipped"])))
@@ -240,7 +241,7 @@ def _save(file: Path, marks: Marks, test: str) -> None:
 
 
 async def _file(target: Target) -> Path:
-    """Returns the file, which is named by the repository's id, unique in all lakes."""
+    """Returns the file, which is named by the repository's id, because that is unique in all lakes."""
     from lochan.connection import state_place
 
     return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"

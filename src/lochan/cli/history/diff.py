@@ -1,4 +1,4 @@
-"""`lochan diff`: the differences between two refs, or the staged changes of a branch."""
+"""Defines `lochan diff`, which shows the differences between two refs, or the staged changes of a branch."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,7 @@ def _diff_rows(
 
 
 def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
-    """Returns the given key, or None for the pool's own, if it has one."""
+    """Returns the given key, or None for the pool's own key, if it has one."""
     if keys and no_key:
         raise click.UsageError("--key and --no-key exclude each other.")
     return [] if no_key else list(keys) or None
@@ -203,7 +203,7 @@ def _show_rows(found: "RowDiff", form: str) -> None:
 
 
 def _row_lines(each: "RowChange") -> Iterator[tuple[str, str, str]]:
-    """Yields the lines of a row; a changed row has two, one under the other."""
+    """Yields the lines of a row. A changed row has two, one under the other."""
     times = f"{each.times}×" if each.times > 1 else ""
     if each.before is not None:
         yield each.change if each.after is None else "changed", times, f"- {each.before}"

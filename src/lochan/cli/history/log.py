@@ -1,4 +1,4 @@
-"""`lochan log`: the history of a ref."""
+"""Defines `lochan log`, which shows the history of a ref."""
 
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
@@ -101,8 +101,8 @@ class LogOptions(TypedDict):
 async def _records(
     ref: "Ref", which: LogOptions, limit: int | None, *, for_people: bool = False
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yields the records of commits. With `for_people`, their message is its title, and the committer if that is not
-    the author."""
+    """Yields the records of commits. With `for_people`, the message is only the title, followed by the committer if
+    that is not the author."""
     count = 0
     async with closing(ref.log(**which)) as found:
         async for commit in found:

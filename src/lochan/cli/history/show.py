@@ -1,4 +1,4 @@
-"""`lochan show`, `blame` and `merge-base`: single commits of a history."""
+"""Defines `lochan show`, `blame` and `merge-base`, which show single commits of a history."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any

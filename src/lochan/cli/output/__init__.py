@@ -1,1 +1,1 @@
-"""The output of commands: tables, JSON, progress."""
+"""Writes the output of commands: tables, JSON and progress."""

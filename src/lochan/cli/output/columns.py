@@ -1,5 +1,5 @@
-"""Prints results that are tables, perhaps of millions of rows: column by column, a page at a time. The output is that
-of `show_records` and `show_stream` for the same rows, except for white space in JSON."""
+"""Prints results that are tables, perhaps of millions of rows, column by column and a page at a time. The output is
+that of `show_records` and `show_stream` for the same rows, except for white space in JSON."""
 
 import sys
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ _PAGE = 1 << 16
 _LAID_OUT = 1 << 13  # rows of several tables that are laid out together
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 _ENDINGS = pa.array([" B"] * 10 + [f".{tenth} {unit}" for unit in _UNITS for tenth in range(10)])
-# As in `shown`; there are no halves of surrogate pairs in Arrow's texts.
+# The same characters as in `printable`, without halves of surrogate pairs, which Arrow's texts do not contain.
 _COMMANDING = r"[\x00-\x1f\x7f-\x{9f}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
 
 
 def show_columns(table: pa.Table, form: str, *, columns: Sequence[str], cells: Cells | None = None) -> None:
     """Prints a table of `columns` for people, or a JSON list of all of them. `cells` formats a column of numbers for
-    people. REQUIRES: the others are texts or booleans."""
+    people. REQUIRES: the other columns are texts or booleans."""
     if form == "json":
         echo_json(table)
         click.echo()
@@ -33,7 +33,7 @@ def show_columns(table: pa.Table, form: str, *, columns: Sequence[str], cells: C
 
 
 def echo_columns(titles: Sequence[str], table: pa.Table, cells: Cells | None = None) -> None:
-    """All columns of the table, under other titles."""
+    """Prints all columns of the table, under other titles."""
     pages = [_page(part, cells or {}) for part in _parts(table)]
     if sys.stdout.isatty():
         echo_table(titles, [row for page in pages for row in zip(*(each.to_pylist() for each in page), strict=True)])
@@ -61,7 +61,8 @@ def _echo_pages(pages: Sequence[Sequence[pa.Array]], widths: Sequence[int]) -> N
 
 
 async def show_tables(tables: AsyncIterable[pa.Table], *, columns: Sequence[str], cells: Cells | None = None) -> None:
-    """The same for tables that follow each other: many rows are laid out together, and printed before the next come."""
+    """Prints tables that follow each other, like `show_columns`. Many rows are laid out together, and printed before
+    the next ones come."""
     titles = [column.upper() for column in columns]
     lines = _Lines(titles, cells or {})
     held: list[pa.Table] = []
@@ -76,7 +77,7 @@ async def show_tables(tables: AsyncIterable[pa.Table], *, columns: Sequence[str]
 
 
 class _Lines:
-    """Columns become wider, and never narrower."""
+    """Lines of a table whose columns become wider, and never narrower."""
 
     def __init__(self, titles: Sequence[str], cells: Cells) -> None:
         self._titles = titles
@@ -99,7 +100,7 @@ class _Lines:
 
 
 def echo_json(table: pa.Table, indent: int = 0) -> None:
-    """Prints a list with an object of all columns for each row, a row on a line. The caller prints the text after
+    """Prints a list with an object of all columns for each row, one row on a line. The caller prints the text after
     it."""
     begin = "\n" + " " * (indent + 2)
     for number, part in enumerate(_parts(table)):
@@ -112,7 +113,7 @@ def echo_json(table: pa.Table, indent: int = 0) -> None:
 
 
 def size_cells(sizes: pa.Array) -> pa.Array:
-    """Returns `size` of each number, and an empty text for a null."""
+    """Returns the `size` of each number, and an empty text for a null."""
     numbers = sizes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     unit = np.zeros(len(numbers), np.int64)
     for _ in _UNITS:
@@ -122,7 +123,7 @@ def size_cells(sizes: pa.Array) -> pa.Array:
     tenths = np.rint(numbers * 10).astype(np.int64)
     endings = _ENDINGS.take(pa.array(unit * 10 + tenths % 10))
     cells = pc.binary_join_element_wise(pa.array(tenths // 10).cast(pa.string()), endings, "")
-    # Halfway between two, the product above may have been rounded the other way than `size` rounds.
+    # Halfway between two values, the product above may have been rounded differently than `size` rounds.
     close = np.flatnonzero(np.abs(numbers * 10 % 1 - 0.5) < 1e-6)
     if len(close):
         doubtful = sizes.take(pa.array(close)).fill_null(0)
@@ -169,7 +170,7 @@ def _escape(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> 
 
 
 def _join(*pieces: pa.Array | str, between: str, behind: str) -> str:
-    """All rows of the pieces, end to end."""
+    """Returns all rows of the pieces, end to end."""
     rows = pc.binary_join_element_wise(pc.binary_join_element_wise(*pieces, between), behind, "")
     _, offsets, data = rows.buffers()
     ends = np.frombuffer(offsets, np.int32)
@@ -188,5 +189,5 @@ def _parts(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def _echo(text: str) -> None:
-    """Prints bytes: click would search a text for colours, which are escaped already."""
+    """Prints bytes, because click would search a text for colours, which are already escaped."""
     click.echo(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"), nl=False)

@@ -1,5 +1,5 @@
-"""Prints objects, differences between two commits, and conflicts; for a pool, with rows and keys. Conflicts are listed
-before the error that counts them."""
+"""Prints objects, differences between two commits, and conflicts. For a pool, it also prints rows and keys. Conflicts
+are listed before the error that counts them."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ def side_cell(side: dict[str, Any] | None) -> str:
 
 
 def key_cell(key: list[Any] | None) -> str:
-    """A key of one part as it is, one of several in a row."""
+    """Returns a key as text. Several parts are separated by commas."""
     if key is None:
         return ""
     return ", ".join(cell(part) if isinstance(part, str) else cell(json_text(part, indent=None)) for part in key)
@@ -46,12 +46,12 @@ async def totals(records: AsyncIterable[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
-# Conflicts, listed before the error that counts them: paths that both sides changed, or that have uncommitted
+# Conflicts are listed before the error that counts them: paths that both sides changed, or that have uncommitted
 # changes where a head would move over them.
 
 
 _COLUMNS = ("path", "base", "ours", "theirs")
-_DIGITS = 8  # of a checksum, where a person compares three
+_DIGITS = 8  # the digits of a checksum that are shown, where a person compares three
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ async def listing_conflicts(form: str) -> AsyncIterator[None]:
 def _show_in_the_way(error: PathsInTheWay, form: str) -> None:
     if not error.keys:
         show_records([{"path": path} for path in error.paths], form, columns=("path",))
-    elif form == "json":  # rows, which the message names too
+    elif form == "json":  # for rows, which the message names too
         show_records([dict(each) for each in error.keys], form, columns=tuple(error.keys[0]))
 
 

@@ -1,4 +1,4 @@
-"""The progress of long work: a bar or a count, with a rate, on a terminal; nothing elsewhere."""
+"""Shows the progress of long work on a terminal: a bar or a count, with a rate. Elsewhere, it shows nothing."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ Advance = Callable[[int], None]
 
 
 class Stage(Protocol):
-    """A stage of a job on Spark, or of one here."""
+    """A stage of a job on Spark, or of one on this machine."""
 
     @property
     def done(self) -> int: ...
@@ -24,8 +24,8 @@ class Stage(Protocol):
 
 @contextmanager
 def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[Advance]:
-    """Yields a function to call with the size of each piece. It prints on stderr, so that the
-    answer can go elsewhere."""
+    """Yields a function to call with the size of each piece. It prints on stderr, so that the answer can go
+    elsewhere."""
     if not visible or not sys.stderr.isatty():
         yield lambda size_bytes: None
         return
@@ -45,7 +45,8 @@ def progress(title: str, total_bytes: int | None, *, visible: bool) -> Iterator[
 
 
 class StageBar:
-    """A bar for stages: of Spark, or of work here. It appears with the first report, and disappears at the end."""
+    """A bar for stages, of Spark or of work on this machine. It appears with the first report, and disappears at the
+    end."""
 
     def __init__(self, title: str, *, visible: bool = True) -> None:
         self._title = title
@@ -72,7 +73,7 @@ class StageBar:
             self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=text)
 
     def end(self) -> None:
-        """Hides the bar. Calling it again does nothing; later progress is not shown."""
+        """Hides the bar. Calling it again does nothing, and later progress is not shown."""
         with self._one:
             self._visible = False
             if self._bar is not None:
@@ -97,7 +98,7 @@ class StageBar:
 
 @contextmanager
 def count_progress(title: str, what: str, *, visible: bool) -> Iterator[Advance]:
-    """Shows progress of work whose end is unknown: a count, and the rate per second."""
+    """Shows the progress of work whose end is unknown: a count, and the rate per second."""
     if not visible or not sys.stderr.isatty():
         yield lambda count: None
         return

@@ -21,7 +21,7 @@ BINARY = ("parquet", "arrow")
 def write_result(
     result: "Result", form: str | None, output: str | None, *, before: Callable[[], None] = lambda: None
 ) -> None:
-    """Writes all rows while they come; `before` is called when the first are there. Ctrl-C ends the query itself."""
+    """Writes all rows as they come. `before` is called when the first ones are there. Ctrl-C ends the query itself."""
     form = form or _by_name(output) or ("table" if output is None and sys.stdout.isatty() else "ndjson")
     if form in BINARY and output is None and sys.stdout.isatty():
         raise Invalid(f"{form} is not for a terminal", hint="name a file with -o")
@@ -58,14 +58,14 @@ def show_stats(stats: "Stats") -> None:
 
 
 def _by_name(output: str | None) -> str | None:
-    """The format that the file's name suggests."""
+    """Returns the format that the file's name suggests, or None."""
     endings = {".parquet": "parquet", ".arrow": "arrow", ".csv": "csv", ".json": "json", ".ndjson": "ndjson"}
     return None if output is None else endings.get(Path(output).suffix)
 
 
 @contextmanager
 def _sink(output: str | None) -> Iterator[IO[bytes]]:
-    """The file gets its name when it is complete."""
+    """Yields the file to write to. It gets its name when it is complete."""
     if output is None:
         yield sys.stdout.buffer
         return

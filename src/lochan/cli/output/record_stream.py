@@ -1,4 +1,4 @@
-"""Prints long answers while they come: a table in pages, or a JSON list item by item."""
+"""Prints long answers as they come: a table in pages, or a JSON list item by item."""
 
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def closing(items: AsyncIterable[T]) -> AsyncIterator[AsyncIterable[T]]:
-    """Closes the source before the lake is closed, also when the reader of our output leaves early."""
+    """Closes the source before the lake is closed, even if the reader of our output leaves early."""
     try:
         yield items
     finally:
@@ -39,7 +39,7 @@ async def as_records(results: AsyncIterable["Result"]) -> AsyncIterator[Record]:
 async def show_stream(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """Prints records and returns their number. `cells` formats columns for people, if not as in JSON."""
+    """Prints records. Returns their number. `cells` formats columns for people, if not as in JSON."""
     async with closing(records):
         if form == "json":
             return await _show_json(records)
@@ -47,7 +47,7 @@ async def show_stream(
 
 
 def show_page(records: Sequence[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None) -> None:
-    """Prints what `show_stream` would, of records that are there already."""
+    """Prints what `show_stream` would, for records that are already there."""
     if form == "json":
         lines = ",\n  ".join(json_text(each, indent=None) for each in records)
         click.echo(f"[\n  {lines}\n]" if records else "[]")
@@ -58,8 +58,8 @@ def show_page(records: Sequence[Record], form: str, *, columns: Sequence[str], c
 async def show_lines(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
-    """Prints records like `show_stream`, for rows that come slowly: each is printed at once, in columns as wide as so
-    far."""
+    """Prints records like `show_stream`, for rows that come slowly. Each row is printed at once, in columns as wide as
+    the widest so far."""
     async with closing(records):
         return await (_show_json(records) if form == "json" else _show_each(records, columns, cells or {}))
 

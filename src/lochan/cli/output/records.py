@@ -1,7 +1,8 @@
-"""Output of commands: tables on a terminal, aligned text in a pipe, JSON on request; never control characters.
+"""Prints the output of commands: tables on a terminal, aligned text in a pipe, JSON on request, and never control
+characters.
 
-A name may have any character. Those that would move the cursor, colour the screen or turn the text around are written
-as escapes, in tables and in JSON alike."""
+A name may contain any character. Those that would move the cursor, colour the screen or turn the text around are
+written as escapes, in tables and in JSON alike."""
 
 import re
 import sys
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from lochan.api.results import Result
 
 Record = Mapping[str, Any]
-SHORT = 12  # digits of a commit's id, where a person reads it
+SHORT = 12  # the number of digits of a commit's id that a person is shown
 size = size_text
 
-# Control characters, line and paragraph separators, those that change the direction of text, and halves of surrogate
-# pairs (which stand for bytes that are not UTF-8).
+# Control characters, separators of lines and paragraphs, those that change the direction of text, and halves of
+# surrogate pairs (which stand for bytes that are not UTF-8).
 _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -33,7 +34,7 @@ async def all_records(found: "AsyncIterable[Result]") -> list[dict[str, Any]]:
 
 
 def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]) -> None:
-    """Prints many records: a table of `columns`, or a JSON list with all fields."""
+    """Prints many records as a table of `columns`, or as a JSON list with all fields."""
     if form == "json":
         _echo_json(list(records), indent=2)
     else:
@@ -41,7 +42,7 @@ def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]
 
 
 def show_record(record: Record, form: str) -> None:
-    """Prints one record: its fields line by line, or a JSON object."""
+    """Prints one record as lines of its fields, or as a JSON object."""
     if form == "json":
         _echo_json(record, indent=2)
     elif sys.stdout.isatty():
@@ -55,7 +56,7 @@ def show_record(record: Record, form: str) -> None:
 
 
 def show_answer(record: Record, form: str, text: str) -> None:
-    """Prints what a command has done: a JSON object on request, else a line for people."""
+    """Prints what a command has done: a JSON object on request, and otherwise a line for people."""
     if form == "json":
         show_record(record, form)
     else:
@@ -63,7 +64,7 @@ def show_answer(record: Record, form: str, text: str) -> None:
 
 
 def show_line(record: Record) -> None:
-    """Prints one JSON object on one line, at once: an element of a stream."""
+    """Prints one JSON object on one line, at once, as an element of a stream."""
     _echo_json(record, indent=None)
 
 
@@ -89,7 +90,7 @@ def _inner(value: object) -> str:
 
 
 def instant(microseconds: int) -> str:
-    """A moment in UTC, as ISO 8601."""
+    """Returns a moment in UTC, as ISO 8601."""
     from datetime import UTC, datetime, timedelta
 
     try:
@@ -116,8 +117,8 @@ def json_text(value: object, *, indent: int | None) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
-    # What json itself leaves as it is can only stand inside strings, where \uXXXX means the same. Its own line breaks
-    # are between the values, and stay.
+    # What json itself leaves as it is can only be inside strings, where \uXXXX means the same. Its own line breaks are
+    # between the values, and stay.
     return _COMMANDING.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
@@ -132,7 +133,7 @@ def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: b
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = ("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)) for line in lines)
     if lines:
-        click.echo("\n".join(map(str.rstrip, texts)))  # at once: each echo is a write of its own
+        click.echo("\n".join(map(str.rstrip, texts)))  # at once, because each echo is a separate write
 
 
 def title(message: str) -> str:

@@ -1,6 +1,6 @@
-"""Tables on a terminal: no line is wider than the terminal, and nothing is left out. A cell that is too long continues
-in the next line; if there are more columns than fit side by side, each row becomes a block of lines, one for each
-field."""
+"""Prints tables on a terminal. No line is wider than the terminal, and nothing is left out. A cell that is too long
+continues in the next line. If there are more columns than fit side by side, each row becomes a block of lines, one for
+each field."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-# What a line begins with, where things differ, or were checked.
+# The first word of a line that shows a difference or the result of a check.
 _COLOURS = {"added": "green", "removed": "red", "changed": "yellow", "ok": "green", "warn": "yellow", "fail": "red"}
-_WIDTH_MIN = 8  # of a column that is narrower than its cells; below that it is unreadable
+_WIDTH_MIN = 8  # the least width of a column that is narrower than its cells; below that it is unreadable
 _GAP = 2
 
 
@@ -30,7 +30,7 @@ def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bo
 
 
 def echo_fields(fields: Sequence[tuple[str, str]]) -> None:
-    """The fields of one record, a line each."""
+    """Prints the fields of one record, one on each line."""
     console = _console()
     names = max(cell_len(name) for name, _ in fields)
     rest = max(console.width - names - _GAP, 1)
@@ -59,14 +59,15 @@ class TableLines:
 
 
 def _console() -> Console:
-    """The width that COLUMNS or the terminal gives; rich would take 80 columns for any dumb terminal."""
+    """Returns a console of the width that COLUMNS or the terminal gives, because rich would take 80 columns for any
+    dumb terminal."""
     size = get_terminal_size()
     return Console(file=sys.stdout, width=size.columns, height=size.lines)
 
 
 def fit_widths(natural: Sequence[int], prose: Sequence[bool], width: int) -> list[int] | None:
-    """Returns how wide each column may be, or None if even the narrowest do not fit. Columns of several words give way
-    first, and of them the widest: an id or a time that is broken can no longer be copied."""
+    """Returns how wide each column may be, or None if even the narrowest ones do not fit. Columns of several words
+    become narrower first, and of them the widest, because an id or a time that is broken can no longer be copied."""
     room = width - _GAP * (len(natural) - 1)
     if sum(min(each, _WIDTH_MIN) for each in natural) > room:
         return None
@@ -89,7 +90,7 @@ def _table(
         box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=titles is not None
     )
     for number, width in enumerate(widths):
-        # Text, because a name in [brackets] is not markup.
+        # Text is used because a name in [brackets] is not markup.
         table.add_column(Text(titles[number]) if titles else "", width=max(width, 1), overflow="fold")
     for row in rows:
         kind = _COLOURS.get(row[0].rstrip(), "") if coloured else ""

@@ -1,4 +1,4 @@
-"""The API of the server, over HTTP. Queries go this way:
+"""Contains the API of the server, over HTTP. Queries go this way:
 
 request ──▶ Queries ──▶ a thread: plan, read, write ──▶ bytes ──▶ response
               │ waiting                                  one ahead of the client

@@ -74,7 +74,7 @@ def api(listener: Listener, guard: ConnectionGuard) -> Middleware:
 
 
 def _on_stop(stop: Callable[[], None]) -> None:
-    """Calls `stop` as soon as the server has to stop: Granian ends the lifespan only when every request was
+    """Calls `stop` as soon as the server has to stop, because Granian ends the lifespan only when every request was
     answered. Granian itself is woken up by the loop, so Python's own handler is free."""
     loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGTERM)
 

@@ -1,7 +1,6 @@
-"""The records of a request of the API: rows of the usage log, from which `:audit` is read, and lines of the audit log.
-
-A use of something in a repository has a row by `note`; every other call, such as a change of users and rights, has one
-by `audit`. Both include denied calls."""
+"""Records the requests of the API: rows of the usage log, from which `:audit` is read, and lines of the audit log. A
+use of something in a repository has a row by `note`. Every other call, such as a change of users and rights, has one by
+`audit`. Both include denied calls."""
 
 from __future__ import annotations
 

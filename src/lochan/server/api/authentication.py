@@ -1,8 +1,8 @@
-"""The user of a request, by a state of the lake that is new enough (A1).
+"""Authenticates the user of a request, by a state of the lake that is new enough (A1).
 
-Requests are signed by version 4, as for the gateway. Where nobody can read them on the way, they may also have an
-access key and its secret in HTTP's Basic scheme, or the token of a login as Bearer or in a cookie. A presigned address
-that a server has given out is signed in the query."""
+Requests are signed by version 4, as for the gateway. If nobody can read them on the way, they may also have an access
+key and its secret in HTTP's Basic scheme, or the token of a login as Bearer or in a cookie. A presigned address that a
+server has given out is signed in the query."""
 
 import binascii
 from base64 import b64decode
@@ -99,7 +99,7 @@ def refuse_other_sites(request: Request) -> None:
 def _is_foreign(origin: str, host: str) -> bool:
     try:
         return bool(origin) and urlsplit(origin).netloc != host
-    except ValueError:  # it is no address at all
+    except ValueError:  # it is not an address at all
         return True
 
 
@@ -133,7 +133,7 @@ async def by_secret(api: Api, request: Request, id: str, secret: str) -> None:
     context: RequestContext = request.scope[CONTEXT]
     refuse_too_many(api, context, id, secret)
     user = await _user(api, id, secret, context.arrived)
-    if not user and await api.access.freshness.catch_up(context.arrived):  # it may be a moment old
+    if not user and await api.access.freshness.catch_up(context.arrived):  # the state may be a moment old
         user = await _user(api, id, secret, context.arrived)
     if not user:
         refuse_wrong(api, context, id)
@@ -142,7 +142,7 @@ async def by_secret(api: Api, request: Request, id: str, secret: str) -> None:
 
 
 def refuse_too_many(api: Api, context: RequestContext, name: str, secret: str) -> None:
-    """Raises 429 after too many wrong secrets, before this one is checked; `name` is the key or user for which they are
+    """Raises 429 after too many wrong secrets, before this one is checked. `name` is the key or user for which they are
     counted."""
     wait_s = api.failed_logins.wait_s(address_of(context.source), name, secret, api.clock.boot())
     if wait_s:

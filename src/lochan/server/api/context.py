@@ -1,4 +1,5 @@
-"""The objects that all routes of the API share, in the one process that serves it, and the context of each request."""
+"""Defines the objects that all routes of the API share, in the one process that serves it, and the context of each
+request."""
 
 from asyncio import Event
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from lochan.server.settings import Listener
 from lochan.server.verbs.tasks import VerbTasks
 from lochan.usage.log import UsageLog
 
-if TYPE_CHECKING:  # it needs a package that only those install who have a directory
+if TYPE_CHECKING:  # it needs a package that is only installed with a directory
     from lochan.server.ldap.directory import Directory
 
 CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
@@ -35,13 +36,13 @@ CONTEXT = "lochan.context"  # the key of a request's RequestContext in its scope
 @dataclass
 class RequestContext:
     id: str
-    arrived: float  # by the boot clock, when the request came (A1)
+    arrived: float  # when the request came, by the boot clock (A1)
     source: str  # the address of the connection, or of the client that a trusted proxy names
     user: str = ""
-    access_key: str = ""  # by which they were authenticated; of a session it may be empty, which acts as the user
-    limits: tuple[tuple[str, ...], ...] = ()  # of a session
+    access_key: str = ""  # the key that authenticated the user; a session may have none and act as the user
+    limits: tuple[tuple[str, ...], ...] = ()  # the limits of a session
     is_session: bool = False  # whether a token stands for the access key
-    session_secret: str = field(default="", repr=False)  # of a session that can sign
+    session_secret: str = field(default="", repr=False)  # the secret of a session that can sign
     session_id: str = ""
     session_token: str = field(default="", repr=False)
     login_session: str = ""  # the id of a session that the user has opened by signing in
@@ -68,12 +69,12 @@ class Api:
     guard: ConnectionGuard
     clock: Clock
     usage: UsageLog
-    begun: float  # by the boot clock, when the server was started
+    begun: float  # when the server was started, by the boot clock
     imports: ImportTasks = field(default_factory=ImportTasks)
     tasks: VerbTasks = field(default_factory=VerbTasks)
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
-    directory: "Directory | None" = None  # None: only access keys open a session
-    stopping: Event = field(default_factory=Event)  # set when the server has to stop: endless answers end
+    directory: "Directory | None" = None  # None if only access keys open a session
+    stopping: Event = field(default_factory=Event)  # set when the server has to stop, so that endless answers end
 
     def wind_up(self) -> None:
         """Prepares for the server's stop: long work ends soon."""

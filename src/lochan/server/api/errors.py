@@ -1,5 +1,5 @@
-"""Errors as answers: one table over the kinds of `errors.py`, and the few with a more precise status than their
-kind's."""
+"""Turns errors into answers, with one table over the kinds of `errors.py`, and the few errors whose status is more
+precise than that of their kind."""
 
 from collections.abc import Mapping
 
@@ -41,12 +41,12 @@ STATUSES: Mapping[str, int] = {
     "paths-in-the-way": 409,
     "corrupt": 500,
 }
-AGAIN = (429, 503)  # the same request may fare better in a second
+AGAIN = (429, 503)  # the same request may succeed in a second
 LIMITED = "ask for less, or for more by `memory` and `timeout`, as far as the server's settings allow"
 
 
 class HttpError(Exception):
-    """An answer with an error status that is no error of the lake."""
+    """An answer with an error status that is not an error of the lake."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -79,12 +79,12 @@ def status_of(error: LochanError) -> int:
         return 503
     if isinstance(error, RaceLost):
         return 429
-    if isinstance(error.__cause__, NotFound):  # what a query names is not there
+    if isinstance(error.__cause__, NotFound):  # something that a query names does not exist
         return 404
     return STATUSES.get(error.kind, 500)
 
 
 def text_of(error: LochanError) -> str:
-    """Returns the text of an error; a mistake in a text has its place. The hints of limits are left out: they are for a
-    command line."""
+    """Returns the text of an error. A mistake in a text includes its place. The hints of limits are left out, because
+    they are for a command line."""
     return f"{error.message} ({LIMITED})" if isinstance(error, LimitReached) else str(error)

@@ -1,4 +1,4 @@
-"""The configuration of logins at this server, without its secrets, for users who may read its settings."""
+"""Shows the configuration of logins at this server, without its secrets, to users who may read its settings."""
 
 import msgspec
 from starlette.requests import Request

@@ -1,5 +1,5 @@
-"""`/mcp`: the Model Context Protocol over HTTP. A message is posted, and the response has its answer; there are no
-sessions and no streams. An agent comes with an access key, and can do no more than that may."""
+"""Serves `/mcp`: the Model Context Protocol over HTTP. A message is posted, and the response contains its answer. There
+are no sessions and no streams. An agent uses an access key, and can do no more than that key may."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def _run_query(api: Api, context: RequestContext, lake: Lake, text: str, l
 
 
 async def _pieces(take: Callable[[], Awaitable[bytes | None]]) -> bytes:
-    """Returns all pieces. Raises Invalid for more than an agent can use."""
+    """Returns all pieces. Raises Invalid if they are more than an agent can use."""
     found = bytearray()
     while (piece := await take()) is not None:
         found += piece

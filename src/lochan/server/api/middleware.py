@@ -1,4 +1,4 @@
-"""The layer around every request: its id, its user, the answers to its failures, and a line in the log."""
+"""Defines the layer around every request: its id, its user, the answers to its failures, and a line in the log."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ def routes(rows: Sequence[Row]) -> list[Route]:
 
 
 def _guard(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
-    """Returns a handler that calls the rows' handlers for users who may call them, and answers every failure."""
+    """Returns a handler that calls the rows' handlers for users who may call them, and that answers every failure."""
 
     async def handle(request: Request) -> Response:
         context: RequestContext = request.scope[CONTEXT]
@@ -70,7 +70,7 @@ def _failure_answer(context: RequestContext, method: str, path: str, error: Exce
 
 
 async def _authenticate(api: Api, request: Request, row: Row) -> Request:
-    """Authenticates the user. Returns the request, with a body that is checked while it comes."""
+    """Authenticates the user. Returns the request, with a body that is checked while it arrives."""
     sha256 = ""
     if row.action != OPEN:
         sha256 = await authenticate(api, request, presigned=row.presigned)
@@ -84,7 +84,7 @@ def _pace(api: Api) -> BodyPace:
 
 
 def _in_its_form(request: Request, answer: Response) -> Response:
-    """Returns the answer as JSON if the path is below the base of the API, else as plain text."""
+    """Returns the answer as JSON if the path is below the base of the API, and as plain text otherwise."""
     if request.url.path.startswith(BASE):
         return answer
     words = json.loads(bytes(answer.body))["message"]
@@ -93,7 +93,7 @@ def _in_its_form(request: Request, answer: Response) -> Response:
 
 
 async def no_route(request: Request, error: Exception) -> Response:
-    """Answers a request without a route: as JSON only below the base of the API."""
+    """Answers a request without a route. The answer is JSON only below the base of the API."""
     assert isinstance(error, HTTPException), "it is the handler of these"
     if not request.url.path.startswith(BASE):
         shown = no_view(request) if error.status_code == 404 else None
@@ -205,7 +205,8 @@ class Middleware:
         return RequestContext(id, self._clock.boot(), source, connection=connection)
 
     def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
-        """Logs a request to the API. There are too many of those that only watch the server."""
+        """Logs a request to the API. Requests that only watch the server are left out, because there are too many of
+        them."""
         if self._log is None or not scope["path"].startswith(BASE):
             return
         seconds = self._clock.boot() - context.arrived
@@ -217,8 +218,8 @@ class Middleware:
         )
 
     def _note_stranger(self, context: RequestContext, status: int) -> None:
-        """Records a denied request. The user name that it claimed is not recorded: people put secrets into the wrong
-        field."""
+        """Records a denied request. The user name that it claimed is not recorded, because people put secrets into the
+        wrong field."""
         api: Api = self._app.state.api
         who = status, CLIENT, address_of(context.source)
         api.usage.add_stranger(UsageRow(self._clock.wall(), "", context.operation, "", "", "", 0, *who))

@@ -1,5 +1,5 @@
-"""All queries of a server: a few run at once, some more wait, and the last ended ones are kept. Used on the event
-loop."""
+"""Manages all queries of a server: a few run at once, some more wait, and the last ended ones are kept. It is used on
+the event loop."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
 from lochan.usage.log import QUERY, UsageLog, UsageRow
 
-_KEPT = 100  # that have ended
-_GRACE_S = 5.0  # for those that run when the server is being stopped
+_KEPT = 100  # how many ended queries are kept
+_GRACE_S = 5.0  # for queries that run when the server is being stopped
 _STOP_S = 10.0
 
 
@@ -46,7 +46,7 @@ class Queries:
         self._usage = usage
         self._loop = asyncio.get_running_loop()
         self._threads: list[QueryThread] = []
-        self._idle: list[QueryThread] = []  # the last one used is used next: its lake is the freshest
+        self._idle: list[QueryThread] = []  # the last one used is used next, because its lake is the freshest
         self._waiting: deque[QueryRun] = deque()
         self._running: Counter[str] = Counter()  # by user
         self._known: OrderedDict[str, QueryRun] = OrderedDict()
@@ -54,7 +54,7 @@ class Queries:
         self._stopping = False
 
     def begin(self, caller: Caller, request: QueryRequest, form: OutputForm) -> QueryRun:
-        """Begins a query. Raises 429 if too many wait already, of all users or of this one."""
+        """Begins a query. Raises 429 if too many already wait, of all users or of this one."""
         user = caller.user
         free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
@@ -112,7 +112,7 @@ class Queries:
         await run.cancel()
 
     def wind_up(self) -> None:
-        """Prepares for the server's stop: queries that do not end soon are cancelled, so that all can end in order."""
+        """Prepares for the server's stop. Queries that do not end soon are cancelled, so that all can end in order."""
         if not self._stopping:
             self._stopping = True
             self._loop.call_later(_GRACE_S, self._give_all_up)
@@ -162,7 +162,7 @@ class Queries:
             del self._known[id]
 
     def _note_use(self, usage: UsageLog, run: QueryRun) -> None:
-        """Adds a row for the call, and for each pool and each path of files that it has read."""
+        """Adds a row for the call, and one for each pool and each path of files that it has read."""
         caller, now = run.caller, self._clock.wall()
         status = status_of(run.error) if isinstance(run.error, LochanError) else 500 if run.error else 200
         who = caller.client, address_of(caller.source), "", caller.key

@@ -1,9 +1,9 @@
-"""`/api/v1/query`: a query is posted, and its rows are the answer; running queries can be listed, inspected and
+"""Handles `/api/v1/query`. A query is posted, and its rows are the answer. Running queries can be listed, inspected and
 cancelled.
 
-The rows are sent as fast as the client takes them. An error before the first byte is an answer of its own. After it,
-the body breaks off without its last chunk, so that no client can mistake a part for all of it. A client that hangs up,
-or stands still, cancels its query."""
+The rows are sent as fast as the client takes them. An error before the first byte has an answer of its own. After the
+first byte, the body breaks off without its last chunk, so that no client can mistake a part for all of it. A client
+that hangs up, or stands still, cancels its query."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ async def get_query(api: Api, request: Request) -> Response:
 
 
 async def cancel_query(api: Api, request: Request) -> Response:
-    """Cancels a query. If it has ended, nothing happens; if it does not end soon, it is cancelled in the background."""
+    """Cancels a query. If it has ended, nothing happens. If it does not end soon, it is cancelled in the background."""
     run = await _find_run(api, request)
     with suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):
@@ -82,7 +82,7 @@ def _user(request: Request) -> str:
 
 
 class _Left(Exception):
-    """The client has left, or the query was cancelled: nothing more is sent."""
+    """The client has left, or the query was cancelled, so nothing more is sent."""
 
 
 class QueryResponse(Response):
@@ -102,7 +102,7 @@ class QueryResponse(Response):
                 await self._send(piece, left, send)
         except (_Left, TimeoutError):
             _log.debug("query %s: its rows are not wanted any more", self._run.id)
-            if scope["http_version"] < "2":  # where there may be others on the connection, only this one is reset
+            if scope["http_version"] < "2":  # with HTTP/2, others may use the connection, so only this stream is reset
                 context: RequestContext = scope[CONTEXT]
                 hang_up(context.connection)
         finally:
@@ -127,7 +127,7 @@ class QueryResponse(Response):
             piece = await self._next(left)
         if self._run.error is None:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        # Otherwise the server, which saw no end, breaks the connection off.
+        # Otherwise, the server has seen no end and closes the connection.
 
     async def _next(self, left: "asyncio.Future[None]") -> bytes | None:
         piece: bytes | None = await _unless(self._run.pieces.take(), left)
@@ -151,7 +151,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 async def _unless(step: Awaitable[Any], *ends: "asyncio.Future[Any]") -> Any:
-    """Returns the result of the step. Raises _Left if one of the others is done before."""
+    """Returns the result of the step. Raises _Left if one of the others is done first."""
     doing: asyncio.Future[Any] = asyncio.ensure_future(step)
     try:
         await asyncio.wait({doing, *ends}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,5 +1,5 @@
-"""The request of a query: its body, checked against the limits of the server, and the form of the answer, which the
-Accept header names."""
+"""Reads the request of a query: its body, checked against the limits of the server, and the form of the answer, which
+the Accept header names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from lochan.server.settings import QuerySettings
 TEXT_CHARACTERS_MAX = 1_000_000
 _NOWHERE = ValueContext(Path("/"), Path("/"))
 NDJSON = "application/x-ndjson"
-# By media type, the names that results have for them; the first is the default.
+# The names that results have for each media type. The first one is the default.
 FORMS = {
     NDJSON: "ndjson",
     "application/json": "json",
@@ -30,11 +30,11 @@ _SENT_AS = {"text/csv": "text/csv; charset=utf-8; header=present"}
 class QueryRequest(NamedTuple):
     query: str
     engine: str
-    limit: int | None  # of rows
+    limit: int | None  # the largest number of rows
     seconds: float
     memory_bytes: int
-    at: str  # where sources are read that name no ref
-    pool: str  # what a query without `from` reads
+    at: str  # the ref at which sources are read that name none
+    pool: str  # the pool that a query without `from` reads
     go_on: bool
 
 
@@ -51,8 +51,7 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_request(body: QueryBody, settings: QuerySettings) -> QueryRequest:
-    """Checks the body. Raises 400, which names the wrong field. A request for more than the server allows is wrong
-    too."""
+    """Checks the body. Raises 400, naming the wrong field. A request for more than the server allows is also wrong."""
     if len(body.query) > TEXT_CHARACTERS_MAX:
         raise HttpError(413, f"a query has at most {TEXT_CHARACTERS_MAX:,} characters")
     if body.limit is not None and body.limit < 0:
@@ -87,7 +86,7 @@ def _within(name: str, given: float | str | None, kind: SettingKind, most: float
 
 
 def _ref(text: str) -> str:
-    """Checks a ref, as it is written after an @."""
+    """Returns a ref, checked as it is written after an @. Raises 400."""
     if text:
         try:
             check_ref(text)
@@ -98,11 +97,11 @@ def _ref(text: str) -> str:
 
 class OutputForm(NamedTuple):
     name: str
-    media_type: str  # as it is sent
+    media_type: str  # the media type as it is sent
 
 
 def accepted_form(header: str) -> OutputForm:
-    """Returns the form with the highest quality, the first of several. Raises 406."""
+    """Returns the form with the highest quality, or the first of several. Raises 406."""
     best, found = 0.0, ""
     for pattern, quality in _ranges(header or "*/*"):
         fits = next((each for each in FORMS if _fits(pattern, each)), "")

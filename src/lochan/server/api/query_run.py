@@ -1,4 +1,4 @@
-"""One query: its progress, its result, and its cancellation."""
+"""Defines one query: its progress, its result, and its cancellation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WAITING, PLANNING, RUNNING = "waiting", "planning", "running"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
 ENDS = (DONE, FAILED, CANCELLED)
-_TEXT_MAX = 1_000  # of a query, where all are listed
+_TEXT_MAX = 1_000  # the length at which the text of a query is cut where all are listed
 _AGAIN_S, _AGAIN_MAX_S = 0.05, 1.0
 
 
@@ -35,13 +35,13 @@ class QueryRun:
         self.request = request
         self.form = form
         self.pieces = ByteQueue()
-        self.given_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # done when it is
+        self.given_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # done once it is given up
         self.state = WAITING
         self.engine = "" if request.engine == "auto" else request.engine
         self.rows = 0
-        self.sent = 0  # bytes
+        self.sent = 0  # the number of bytes
         self.reads: Sequence[SourceRead] = ()
-        self.trace = begun_trace()  # it is planned on another thread
+        self.trace = begun_trace()  # the query is planned on another thread
         self.warnings: Sequence[str] = ()
         self.planned: Stats | None = None
         self.error: BaseException | None = None
@@ -136,8 +136,8 @@ class QueryRun:
 
     async def cancel(self) -> None:
         """Cancels the query, and returns when it has ended. It is tried again and again, because an engine forgets a
-        request that comes just before a statement begins. A query that has ended by itself stays as it is: its last
-        pieces may still be on their way."""
+        request that comes just before a statement begins. A query that has ended by itself stays as it is, because its
+        last pieces may still be on their way."""
         if self.is_over:
             return
         self._wanted = False
@@ -157,7 +157,7 @@ class QueryRun:
 
 
 def _bare(error: BaseException | None) -> BaseException | None:
-    """Returns the error and its cause without their tracebacks, whose frames hold rows: the error is kept for a
+    """Returns the error and its cause without their tracebacks, whose frames hold rows, because the error is kept for a
     while."""
     for each in (error, error.__cause__) if error is not None else ():
         if each is not None:

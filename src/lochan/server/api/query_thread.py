@@ -1,4 +1,4 @@
-"""A thread that runs queries, one after the other, on a lake of its own, so that no query holds up the server's event
+"""Runs queries on a thread, one after the other, on a lake of its own, so that no query holds up the server's event
 loop or another query. Starting Spark alone is one long call."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class QueryThread:
         self._free = free
         self._given: queue.SimpleQueue[QueryRun | None] = queue.SimpleQueue()
         self._lake: Lake | None = None
-        # A daemon: a thread that hangs must not keep the process from ending.
+        # It is a daemon, because a thread that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="lochan-query", daemon=True)
         self._thread.start()
 
@@ -67,7 +67,7 @@ class QueryThread:
             while (run := self._given.get()) is not None:
                 run.ends(self._answer(runner, run))
                 self._free(self, run)
-                del run  # with all that it holds, while there is nothing to do
+                del run  # frees everything that it holds while there is nothing to do
             if self._lake is not None:
                 runner.run(self._lake.close())
 
@@ -94,7 +94,7 @@ class QueryThread:
         with runner.run(self._planned(run)) as result:
             run.runs(result)
             if request.limit != 0:
-                result.wait()  # what fails by then has an answer of its own
+                result.wait()  # what fails before this has an answer of its own
             write_rows(result, run.form.name, request.limit, run.put, run.count)
 
     async def _planned(self, run: QueryRun) -> Result:
@@ -132,7 +132,7 @@ class QueryThread:
 
 
 def _not_noted(use: Use) -> None:
-    """Ignores a use: `Queries` records the sources of a query when its last row was sent."""
+    """Ignores a use, because `Queries` records the sources of a query when its last row was sent."""
 
 
 def _cancel_once(task: asyncio.Task[Result]) -> None:

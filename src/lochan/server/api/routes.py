@@ -1,7 +1,7 @@
-"""The one table of the API: the operation of each request, and the action that its user must be allowed.
+"""Contains the one table of the API: the operation of each request, and the action that its user must be allowed.
 
-A test fails for a route without an action. OPEN is for everybody; all others need an access key. The first five, which
-monitoring uses, are answered here."""
+A test fails for a route without an action. OPEN is for everybody, and all others need an access key. The first five,
+which monitoring uses, are answered here."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ from lochan.server.verbs.tasks import TaskInfo
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
 OPEN, METRICS = "", "lake:ReadMetrics"
-# Views of the web page: each is an address of its own, which can be linked and loaded again.
+# The views of the web page. Each has an address of its own, which can be linked and loaded again.
 VIEWS = (
     "/",
     "/setup",
@@ -51,7 +51,7 @@ VIEWS = (
     "/docs",
     "/docs/{view:path}",
 )
-VERBS = "*"  # the verbs that the handler calls are checked, each by its row in the table of verbs
+VERBS = "*"  # each verb that the handler calls is checked, by its row in the table of verbs
 _log = logging.getLogger("lochan.server")
 
 
@@ -74,7 +74,7 @@ async def ready(api: Api, request: Request) -> Response:
         async for _ in api.lake.repositories():
             break
     except LochanError as error:
-        _log.warning("not ready: %s", error.message)  # it names places, which are not for strangers
+        _log.warning("not ready: %s", error.message)  # the message names places, which strangers must not see
         return PlainTextResponse("not ready: the lake cannot be read; the server's log says why\n", 503)
     return PlainTextResponse("ready\n")
 
@@ -86,7 +86,7 @@ async def metrics(api: Api, request: Request) -> Response:
 
 
 async def top(api: Api, request: Request) -> Response:
-    """Shows where the time of S3 requests is spent: since the start, or within the seconds of the query. The action of
+    """Shows where the time of S3 requests is spent, since the start or within the seconds of the query. The action of
     its row is checked as for the metrics."""
     await _check_metrics(api, request)
     form, text = request.query_params.get("format", "text"), request.query_params.get("seconds", "")
@@ -126,10 +126,10 @@ async def version(api: Api, request: Request) -> Response:
 class ServedLakeInfo(WireValue, frozen=True, kw_only=True):
     id: str
     version: str
-    user: str  # who asks
-    store: str  # the scheme of its URL
+    user: str  # the user who asks
+    store: str  # the scheme of the store's URL
     tls: bool
-    loopback: bool  # whether it answers this machine only
+    loopback: bool  # whether it answers only this machine
 
 
 async def served_lake(api: Api, request: Request) -> Response:
@@ -163,11 +163,11 @@ def _document() -> bytes:
 
 
 class ServedPath(NamedTuple):
-    """A path of the API that is neither lakeFS's nor a verb's."""
+    """A path of the API that belongs neither to lakeFS nor to a verb."""
 
     name: str
     method: str
-    path: str  # below the base
+    path: str  # the path below the base
     handle: Handle
     answers: Mapping[int, Any]
     action: str = VERBS

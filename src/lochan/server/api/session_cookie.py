@@ -4,7 +4,7 @@ from starlette.requests import Request
 
 from lochan.access.sessions import LIFE_S
 
-COOKIE = "internal_auth_session"  # as clients written for lakeFS call it
+COOKIE = "internal_auth_session"  # the name that clients written for lakeFS use
 
 
 def session_cookie(request: Request, token: str, seconds: int = LIFE_S) -> str:

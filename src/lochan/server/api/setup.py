@@ -1,7 +1,7 @@
 """Makes the first administrator, for the person with the link that the server printed when it started.
 
-The link works once, and no longer than the server: its token is drawn anew at each start, and only while the lake has
-no user. This process gets the token's hash alone, so nothing that it could show would let anybody in."""
+The link works once, and no longer than the server runs. Its token is drawn anew at each start, and only while the lake
+has no user. This process gets only the token's hash, so nothing that it could show would let anybody in."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def token_hash(token: str) -> bytes:
 
 
 async def make_admin(session: Session, expected: bytes, token: str, name: str, source: str) -> NewAccessKey:
-    """Makes the administrator. Its credentials are shown this once. Raises 403 for a wrong token, 409 if the lake has
-    users; Invalid for a name that no user can have, and then the token can be used again."""
+    """Makes the administrator. Its credentials are shown only this once. Raises 403 for a wrong token, and 409 if the
+    lake has users. Raises Invalid for a name that no user can have; the token can then be used again."""
     access = session.lake.open_access()
     if not (await access.state()).is_empty():
         raise HttpError(409, "the lake is set up already: sign in with an access key, or ask an administrator for one")

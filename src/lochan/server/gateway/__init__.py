@@ -1,1 +1,1 @@
-"""The S3 gateway: requests of S3 clients, answered from repositories."""
+"""Contains the S3 gateway, which answers the requests of S3 clients from repositories."""

@@ -1,11 +1,11 @@
-"""The gateway as Granian calls it: a request is located, authenticated, carried out and answered.
+"""Contains the gateway as Granian calls it: it locates, authenticates, carries out and answers each request.
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
       │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
       └─────▶ a plain read or write: the fast path (`fastpath/`)
 
-Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
-U+FFFD, fail their signature, and the answer says so.
+Granian decodes the path before we see it, so what a client signed is encoded again. Bytes that are not UTF-8 arrive as
+U+FFFD and fail their signature, and the answer says so.
 """
 
 import asyncio
@@ -46,8 +46,9 @@ _log = logging.getLogger("lochan.server")
 
 
 class App:
-    """`open` is called once in each worker process; `log` gets every answer: operation, status, bytes sent. With
-    `fast_log`, plain requests take the fast path, and it gets them."""
+    """The application that Granian runs. `open` is called once in each worker process. `log` is called with every
+    answer: its operation, status and number of bytes sent. If there is a `fast_log`, plain requests take the fast path
+    and are logged by it."""
 
     def __init__(self, open: Open, log: Log, fast_log: FastLog | None = None) -> None:
         self._open = open
@@ -62,7 +63,7 @@ class App:
         self.open_once(loop)
 
     def open_once(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Requests wait until it is open. One that could not be opened is tried again."""
+        """Starts to open the gateway. Requests wait until it is open. If opening has failed, it is tried again."""
         if self._opening is None or (self._opening.done() and self._gateway is None):
             self._opening = loop.create_task(self._start())
 
@@ -131,7 +132,7 @@ class App:
         gateway = self._gateway
         assert gateway is not None, "it has carried out the request"
         fault = _as_s3(gateway, request, error)
-        if fault.status == 403 and request.bucket:  # of buckets that are not there too, so it tells nothing
+        if fault.status == 403 and request.bucket:  # also without such a bucket, so it reveals nothing
             fault = fault.with_header("x-amz-bucket-region", gateway.settings.region)
         await self._answer(gateway, request, name, _error_answer(request, fault))
 
@@ -143,7 +144,7 @@ class App:
 
 def _note_phases(gateway: Gateway, request: S3Request, name: str) -> None:
     signed, handled = request.signed, request.handled
-    if not signed:  # refused by then: that was all
+    if not signed:  # the request was refused before it was authenticated, so there are no other phases
         gateway.phases.add(name, gateway.clock.boot() - request.arrived)
         return
     lists = handled - signed if handled and name.startswith("List") else 0.0
@@ -173,15 +174,15 @@ def _internal(request: S3Request, error: Exception) -> S3Error:
 
 
 def _check_host(scope: Any, request: S3Request) -> None:
-    """As HTTP demands: without a host, or with two, the bucket is unknown. Raises InvalidRequest."""
+    """Checks what HTTP demands: without a host, or with two, the bucket is unknown. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
         raise S3Error("InvalidRequest", "An HTTP/1.1 request must have exactly one Host header.")
 
 
 async def _drained(gateway: Gateway, request: S3Request) -> bool:
-    """A body that nobody wanted must not be taken for the next request. A small one is read; before a large one, or one
-    that its sender still holds back, the connection is closed."""
+    """Reads a body that nobody wanted, so that it is not taken for the next request. Returns whether it was read. A
+    large body, or one that its sender still holds back, is not read, and the connection is closed instead."""
     length = request.headers.get("content-length", "")
     small = length.isascii() and length.isdecimal() and len(length) < 7 and int(length) <= _DRAINED_BYTES_MAX
     if request.body_taken or not small or "expect" in request.headers:
@@ -196,13 +197,13 @@ async def _drained(gateway: Gateway, request: S3Request) -> bool:
 
 
 def _unasked(request: S3Request) -> bool:
-    """Whether the client waits for a 100 before an empty body, which never comes. botocore takes the first line of the
-    next answer on such a connection for a header."""
+    """Returns whether the client waits for a 100 before an empty body, which never comes. On such a connection,
+    botocore takes the first line of the next answer for a header."""
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
 async def _send(gateway: Gateway, request: S3Request, response: Response) -> int:
-    """The number of bytes of body that were sent."""
+    """Sends the response. Returns the number of bytes of body that were sent."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
         headers.append(("connection", "close"))
@@ -228,8 +229,8 @@ async def _stream(request: S3Request, status: int, headers: Headers, stream: Str
             del piece  # it has been taken, and the client may be slow
             await flow.room(sent)
     except (S3Error, ProtocolClosed):
-        pass  # nobody listens any more
-    except Exception as error:  # too late for another answer: the body ends before its length, and is none
+        pass  # the client no longer listens
+    except Exception as error:  # it is too late for another answer: the body ends before its length, and is not valid
         _internal(request, error)
     finally:
         flow.close()
@@ -238,7 +239,8 @@ async def _stream(request: S3Request, status: int, headers: Headers, stream: Str
 
 
 def gateway_app(listener: Listener, shared: ConnectionGuard | None = None) -> App:
-    """`shared`: beside the API, on the port that this one guards. Then every request takes the general path."""
+    """Creates the application. With `shared` it runs beside the API, on the port that `shared` guards, and every
+    request takes the general path."""
     clock = SystemClock()
     ids = Ids()
     log = RequestLog(listener, clock)

@@ -1,4 +1,5 @@
-"""Who sent a request, by its signature and the secret of its key, in a state of the lake that is new enough (A1)."""
+"""Finds out who sent a request, by its signature and the secret of its key, in a state of the lake that is new enough
+(A1)."""
 
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ MICROSECONDS = 1_000_000
 
 async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
     """Sets the user of the request. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
-    A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
+    A `form` may carry its signature inside, for its operation to check. Until then the request is anonymous."""
     if await recognised(gateway, request, now(gateway)):
         gateway.guard.authenticated(request.connection)
         return
@@ -45,7 +46,8 @@ async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = Fal
 
 
 async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
-    """Raises SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken."""
+    """Verifies the claim and sets the user of the request. Raises SignatureDoesNotMatch, InvalidAccessKeyId,
+    InvalidToken and ExpiredToken."""
     found = await verify(gateway.access, claim, request.arrived)
     request.identity, request.user, request.access_key = found.identity, found.user, found.key
     request.limits = found.limits
@@ -53,7 +55,7 @@ async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
 
 
 def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
-    """So that the next request of this client is verified by the cache."""
+    """Teaches the cache this client, so that its next request is verified by the cache."""
     access = gateway.access
     key = access.folded().key(claim.access_key_id)
     secret = None if key is None else access.unsealed.get(key.sealed)
@@ -62,21 +64,22 @@ def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
 
 
 def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
-    """A path that is not UTF-8 does not match its signature, because its bytes are known here only as U+FFFD. A key
-    that really has this letter is signed with it."""
+    """Returns a clearer error for a path that is not UTF-8, and None for other errors. Such a path does not match its
+    signature, because its bytes are known here only as U+FFFD. A key that really has this character is signed with
+    it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
     return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)
 
 
 def now(gateway: Gateway) -> float:
-    """As signatures count: seconds since 1970."""
+    """Returns the time as signatures count it: in seconds since 1970."""
     return gateway.clock.wall() / MICROSECONDS
 
 
 async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
-    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Then it
-    sets the user of the request. False proves nothing."""
+    """Returns whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). If it
+    does, it sets the user of the request. False proves nothing."""
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []
@@ -87,7 +90,7 @@ async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
         return False
     if verifier.key is None or is_v4(names) or is_v2(names) or not verifier.shape(headers).is_signed:
         return False
-    if not gateway.access.journal.slots.aged:  # elsewhere few requests wait for a look at all
+    if not gateway.access.journal.slots.aged:  # elsewhere, few requests wait for a look at all
         await gateway.session.probes.wait(gateway.access.journal)
     access = await gateway.access.authorised_state(request.arrived)
     if access.active_key(verifier.key.id, gateway.clock.wall()) != verifier.key:
@@ -103,12 +106,12 @@ def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload:
     return Identity(verifier.key.id, SignatureForm.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)
 
 
-# For the gateway and for the API.
+# The rest serves both the gateway and the API.
 
 
 def read_claim(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
-    """The claimed signature, to be verified with the secret of its key. None: the request is anonymous. `now` is in
-    seconds since 1970."""
+    """Returns the claimed signature, which is then verified with the secret of its key. Returns None if the request is
+    anonymous. `now` is in seconds since 1970."""
     authorization = request.headers.get("authorization")
     v4, v2 = is_v4(request.names), is_v2(request.names)
     if (authorization is not None) + v4 + v2 > 1:
@@ -143,7 +146,7 @@ def _several() -> S3Error:
 class VerifiedRequest(NamedTuple):
     identity: Identity
     user: str
-    key: str  # the id of the access key; of a session, of the one that it was made from
+    key: str  # the id of the access key; for a session, that of the key it was made from
     session: SealedToken | None = None
 
     @property
@@ -156,15 +159,16 @@ def limits_of(session: SealedToken | None) -> tuple[tuple[str, ...], ...]:
 
 
 async def verify(access: OpenAccess, claim: Claim, arrived: float) -> VerifiedRequest:
-    """`arrived`: the boot-time clock, read after the request arrived. Raises SignatureDoesNotMatch, InvalidAccessKeyId,
-    InvalidToken and ExpiredToken."""
+    """Returns who has signed the request. `arrived` is the boot-time clock, read after the request arrived. Raises
+    SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken and ExpiredToken."""
     session = await read_token(access, claim.session_token) if claim.session_token else None
     if session is not None and session.id != claim.access_key_id:
-        session = None  # the token of another one's session
+        session = None  # the token belongs to another session
     try:
         found = await _verify(access, claim, session, arrived)
     except S3Error:
-        # For either error, so that neither takes longer; and a key may have come back with another secret.
+        # This happens for either error, so that neither takes longer. Also, a key may have come back with another
+        # secret.
         if not await access.freshness.catch_up(arrived):
             raise
         found = await _verify(access, claim, session, arrived)
@@ -176,7 +180,7 @@ async def verify(access: OpenAccess, claim: Claim, arrived: float) -> VerifiedRe
 
 
 async def _verify(access: OpenAccess, claim: Claim, session: SealedToken | None, arrived: float) -> VerifiedRequest:
-    """A session ends with the access key that it was made from."""
+    """Verifies the claim in the known state. A session ends with the access key that it was made from."""
     key = claim.access_key_id if session is None else session.key
     found = await access.find_key(key, arrived)
     secret = None if found is None else found.secret if session is None else session.secret

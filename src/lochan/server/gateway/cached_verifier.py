@@ -1,12 +1,12 @@
-"""Signatures of version 4 in the header, verified by what an earlier request of the same client has shown.
+"""Verifies signatures of version 4 in the header by what an earlier request of the same client has shown.
 
-An Authorization header without the signature at its end is the same for a client all day. What follows from it (the
-key, what is signed, where the HMAC begins) is worked out once, after the general path has let a request in by it.
+An Authorization header without the signature at its end stays the same for a client all day. What follows from it (the
+key, what is signed, where the HMAC begins) is worked out once, after the general path has let in a request with it.
 
     AWS4-HMAC-SHA256 Credential=…/20261115/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=0b3c…
     └──────────────────────────────── the same ─────────────────────────────────────────────────────────────┘
 
-A cached verifier never refuses anybody: what it does not verify takes the general path, which says why.
+A cached verifier never refuses anybody: a request that it does not verify takes the general path, which says why.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,13 +25,13 @@ VERIFIERS_MAX: Final = 4096
 _SHAPES_MAX = 256
 
 SIGNATURE_DIGITS: Final = 64
-_BLOCK_BYTES = 64  # of SHA-256, for HMAC
+_BLOCK_BYTES = 64  # the block size of SHA-256, for HMAC
 _INNER, _OUTER = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
-_BEGUN = sha256()  # a copy takes two thirds of what a new one takes
-_TOKEN = "x-amz-security-token"  # keys of sessions do not exist here; the general path says so
+_BEGUN = sha256()  # to copy it takes two thirds of the time of making a new one
+_TOKEN = "x-amz-security-token"  # keys of sessions are not cached, and the general path handles them
 _METADATA = "x-amz-meta-"
 
-# Headers that say nothing but who asks, and how.
+# Headers that only say who sends the request, and how.
 _HARMLESS = frozenset(
     (
         *("accept", "accept-encoding", "accept-language", "amz-sdk-invocation-id", "amz-sdk-request", "authorization"),
@@ -41,7 +41,7 @@ _HARMLESS = frozenset(
 )
 _READ = _HARMLESS | {"cache-control", "content-type", "x-amz-checksum-mode"}
 
-# What is kept with an object, and what is declared of its body.
+# Headers that are kept with an object, and headers that declare something about its body.
 _KEPT = frozenset(("cache-control", "content-disposition", "content-language", "content-type", "expires"))
 _DECLARED = frozenset(
     (
@@ -66,7 +66,7 @@ class HeaderShape:
     def __init__(self, names: tuple[str, ...], signed: Collection[str]) -> None:
         self.is_signed = _TOKEN not in names and all(name in signed for name in names if name.startswith("x-amz-"))
         self.is_plain_read = self.is_signed and _READ.issuperset(names)
-        self.write = _write(names) if self.is_signed else None  # None: it is no plain one
+        self.write = _write(names) if self.is_signed else None  # None if it is not a plain write
 
 
 def _write(names: tuple[str, ...]) -> WriteHeaders | None:
@@ -84,7 +84,7 @@ class CachedVerifier:
     )
 
     def __init__(self, signed: Signed, key: AccessKey | None, secret: str) -> None:
-        """REQUIRES: several headers are signed, the host among them."""
+        """Prepares the verifier. REQUIRES: several headers are signed, the host among them."""
         names, credential = signed.names.split(";"), signed.credential
         lines = "".join([f"{name}:%s\n" for name in (name.replace("%", "%%") for name in names)])
         self.key = key
@@ -98,7 +98,7 @@ class CachedVerifier:
         self._signed = frozenset(names)
         self._shapes: BoundedCache[tuple[str, ...], HeaderShape] = BoundedCache(_SHAPES_MAX)
         self._last_shape: tuple[tuple[str, ...], HeaderShape] = (), HeaderShape((), self._signed)
-        # An HMAC is two hashes, each begun with the key: a copy of one that has begun saves half of the work.
+        # An HMAC is two hashes, each of which begins with the key. Copying one that has begun saves half of the work.
         padded = self.signing_key.ljust(_BLOCK_BYTES, b"\0")
         self._inner = sha256(padded.translate(_INNER))
         self._outer = sha256(padded.translate(_OUTER))
@@ -114,8 +114,8 @@ class CachedVerifier:
     def verifies(
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
     ) -> bool:
-        """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical;
-        `now` is in seconds since 1970. `shape` says whether all headers are signed that must be."""
+        """Returns whether this is the signature of such a request by this verifier's key. `path` and `query` are
+        canonical. `now` is in seconds since 1970. `shape` says whether all headers are signed that must be."""
         date = headers.get("x-amz-date", "")
         seconds = parse_iso_basic(date)
         if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:
@@ -123,9 +123,9 @@ class CachedVerifier:
         try:
             text = self._form % (method, path, query, *self._values(headers), payload)
             canonical = text.encode("latin-1")
-        except (KeyError, UnicodeEncodeError):  # a signed header did not come; or a name that is no header's
+        except (KeyError, UnicodeEncodeError):  # a signed header is missing, or a name is not one of a header
             return False
-        if "  " in text or "\t" in text:  # spaces that are folded
+        if "  " in text or "\t" in text:  # the general path folds such spaces
             return False
         hashed, inner, outer = _BEGUN.copy(), self._inner.copy(), self._outer.copy()
         hashed.update(canonical)
@@ -135,8 +135,9 @@ class CachedVerifier:
 
 
 class VerifierCache:
-    """By the Authorization header without its last 64 characters. One that is not known is tried by a verifier of
-    nobody's, which takes as long as one that fails: the time of an answer does not tell whether a key is known."""
+    """Verifiers by the Authorization header without its last 64 characters. An unknown header is tried with a verifier
+    that belongs to nobody and takes as long as one that fails. So the time of an answer does not reveal whether a key
+    is known."""
 
     def __init__(self) -> None:
         self._verifiers: BoundedCache[str, CachedVerifier] = BoundedCache(VERIFIERS_MAX)
@@ -149,7 +150,8 @@ class VerifierCache:
         return self._verifiers.get(authorization[:-SIGNATURE_DIGITS]) or self._nobodys
 
     def learn(self, authorization: str, signed: Signed, key: AccessKey, secret: str) -> None:
-        """From a request that the general path has let in. `secret` is that of `key`, whatever key it was let in by."""
+        """Keeps a verifier for a request that the general path has let in. `secret` is the secret of `key`, whichever
+        key let the request in."""
         if not authorization.endswith(f"Signature={signed.signature}") or len(signed.signature) != SIGNATURE_DIGITS:
             return
         if ";" not in signed.names:

@@ -1,4 +1,4 @@
-"""Our errors as S3's: one table over the kinds of `errors.py`."""
+"""Translates our errors into S3's, with one table over the kinds in `errors.py`."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,8 @@ CODES: Mapping[str, str] = {
 
 
 def as_s3(error: LochanError, store: str) -> S3Error | None:
-    """None: a failure of the server itself, such as a damaged file. Clients do not learn the URL of the store."""
+    """Returns the S3 error, or None for a failure of the server itself, such as a damaged file. Clients do not learn
+    the URL of the store."""
     if isinstance(error, ConditionFailed):
         return failed_condition(error)
     code = CODES.get(error.kind)
@@ -49,7 +50,7 @@ def as_s3(error: LochanError, store: str) -> S3Error | None:
 
 
 def _within(message: str, store: str) -> str:
-    """Names a file of the store by its path inside the store."""
+    """Returns the message with the files of the store named by their paths inside the store."""
     for place in (store, store.removeprefix("file://")):
         message = message.replace(f"{place}/", "").replace(place, "the store")
     return message

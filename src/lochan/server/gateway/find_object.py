@@ -1,5 +1,5 @@
-"""From a bucket and a key to a repository, a ref and a path; whether the user may do there what they ask; and the
-object as readers see it.
+"""Finds the repository, the ref and the path that a bucket and a key name, checks that the user may do there what they
+ask, and opens the object as readers see it.
 
 bucket = repository, key = ref/path               repo/main/data/a.csv, repo/v1/…, repo/main+17-9f3a6c21/…
 the flat listener: key = path                     on the repository's default branch
@@ -24,16 +24,16 @@ class ObjectAddress(NamedTuple):
     repository: Repository
     ref: str
     path: str
-    snapshot: RefSnapshot | None  # as of a moment after the request arrived; None: there is no such ref
+    snapshot: RefSnapshot | None  # as of a moment after the request arrived; None if there is no such ref
 
     @property
     def branch(self) -> str:
-        """The branch, if the ref is one to be written to."""
+        """The branch, if the ref is one that can be written to."""
         return self.ref.partition("+")[0]
 
     def writable(self) -> WritableRef:
-        """Raises if the ref is not a branch: a tag or a commit never changes, and a pool not by single objects
-        (S5)."""
+        """Returns the ref to write to. Raises an error if the ref is not a branch: a tag or a commit never changes, and
+        a pool does not change by single objects (S5)."""
         snapshot = self.snapshot
         if snapshot is None:
             raise S3Error("NoSuchKey", f"There is no branch {self.branch!r} to write to.")
@@ -47,7 +47,7 @@ class ObjectAddress(NamedTuple):
 
 
 async def require(gateway: Gateway, request: S3Request, action: str, resource: str) -> None:
-    """Raises AccessDenied."""
+    """Checks that the user may do this. Raises AccessDenied."""
     if not (await rights(gateway, request)).allow(action, resource):
         raise S3Error("AccessDenied")
 
@@ -58,7 +58,7 @@ async def rights(gateway: Gateway, request: S3Request) -> Rights:
 
 
 async def bucket_repository(gateway: Gateway, request: S3Request, action: str) -> Repository:
-    """A repository for this action. A user without the right is denied, whether it exists or not."""
+    """Returns a repository for this action. A user without the right is denied, whether it exists or not."""
     await require(gateway, request, action, resources.repository(request.bucket))
     return await gateway.repository(request, request.bucket)
 
@@ -73,15 +73,15 @@ async def object_address(
     root: bool = False,
     blind: bool = False,
 ) -> ObjectAddress:
-    """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone, unless
-    its `root/` will do: a folder that always exists and is not stored."""
+    """Returns the address of an object: of the request's own, or of another bucket and key. Raises NoSuchKey for a key
+    that is a ref alone, unless `root` allows the key `ref/`: a folder that always exists and is not stored."""
     address = await resolve_address(gateway, request, bucket or request.bucket, key or request.key, blind=blind)
     if not address.path and not (root and (key or request.key).endswith("/")):
         raise S3Error(
             "NoSuchKey", "A key must name a branch, a tag or a commit, then a slash and a path.", Key=key or request.key
         )
     await require_at(gateway, request, action, address)
-    if "\0" in address.path:  # no operation takes one, so none says that it is only not there
+    if "\0" in address.path:  # no operation takes such a key, so none should only say that the object does not exist
         raise S3Error("InvalidArgument", "A key cannot contain a NUL character.", ArgumentName="Key")
     return address
 
@@ -89,8 +89,9 @@ async def object_address(
 async def resolve_address(
     gateway: Gateway, request: S3Request, bucket: str, key: str, *, blind: bool = False
 ) -> ObjectAddress:
-    """Raises NoSuchBucket, or AccessDenied if the user may not know that there is none. A `blind` write needs only that
-    the branch exists, which its append finds out: a branch that is known here is not looked up before."""
+    """Returns what a bucket and a key name. Raises NoSuchBucket, or AccessDenied if the user may not know that there is
+    none. A `blind` write only needs the branch to exist, and its append checks that. So a branch that is known here is
+    not looked up before."""
     try:
         repository = await gateway.repository(request, bucket)
     except S3Error:
@@ -112,7 +113,8 @@ async def require_at(gateway: Gateway, request: S3Request, action: str, address:
 
 
 def ref_resource(address: ObjectAddress) -> str:
-    """A ref that does not exist is judged as a branch, so that nobody can find out which branches exist."""
+    """Returns the resource name of the ref. A ref that does not exist is judged as a branch, so that nobody can find
+    out which branches exist."""
     name, snapshot = address.repository.name, address.snapshot
     if snapshot is not None and snapshot.kind == TAG:
         return resources.tag(name, address.ref)
@@ -122,7 +124,7 @@ def ref_resource(address: ObjectAddress) -> str:
 
 
 async def open_object(address: ObjectAddress, conditions: Conditions) -> ServedObject:
-    """The object as it is, to be read. Raises NoSuchKey, PreconditionFailed, NotModified."""
+    """Returns the object as it is, ready to be read. Raises NoSuchKey, PreconditionFailed and NotModified."""
     try:
         found = await _open(address)
         found.check(conditions)
@@ -134,7 +136,7 @@ async def open_object(address: ObjectAddress, conditions: Conditions) -> ServedO
 
 
 async def _open(address: ObjectAddress) -> ServedObject:
-    """Raises NotFound."""
+    """Opens the object without its conditions. Raises NotFound."""
     if address.snapshot is None:
         raise NotFound(f"no ref {address.ref!r}")
     if not address.path:

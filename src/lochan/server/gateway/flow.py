@@ -1,8 +1,8 @@
-"""Large answers go out as fast as their clients take them, and all together in bounded memory.
+"""Sends large answers as fast as their clients take them, and all of them together in bounded memory.
 
-Granian takes whatever it is given of a streamed body at once, however slow the client is, so that a large object would
-lie in memory as a whole. The kernel knows how much of it has left: on Linux it is asked, and no more than a window is
-given ahead of that. Elsewhere, or where the connection cannot be found, the body is given as before.
+Granian takes whatever it is given of a streamed body at once, however slow the client is, so a large object would lie
+in memory as a whole. The kernel knows how much of it has left. On Linux it is asked, and no more than a window is given
+ahead of that. On other systems, or if the connection cannot be found, the body is given as before.
 
     in memory, of one answer: the window, and one piece that is read ahead; both begin small, and grow as it is taken
     of all of them:           ALL_BYTES, shared evenly; a thousand answers come to their least shares
@@ -35,11 +35,12 @@ class Flows:
         self._files: dict[str, int] = {}  # of connections that were found before, by the address of their clients
 
     def begin(self, client: str, length: int, patience_s: float) -> "Flow":
-        """To be closed. Before an answer of that length begins, on the connection of that client."""
+        """Returns the flow of an answer of that length, on the connection of that client. It is called before the
+        answer begins. The caller closes the flow."""
         watched = length > WINDOW_BYTES.start and sys.platform == "linux"
         try:
             flow = Flow(self, self._connection(client) if watched else None, patience_s)
-        except S3Error:  # nobody listens any more, as will be seen
+        except S3Error:  # the client no longer listens, as will be noticed later
             flow = Flow(self, None, patience_s)
         self._count += 1
         return flow
@@ -51,18 +52,20 @@ class Flows:
         return _within(WINDOW_BYTES, self._share() // 2)
 
     def piece_bytes(self) -> int:
-        """One is read while another is given away."""
+        """Returns the size of one piece. One piece is read while another is being sent."""
         return _within(PIECE_BYTES, self._share() // 4)
 
     def longest_nap_s(self) -> float:
-        """With many slow clients, each is looked at less often."""
+        """Returns the longest pause between two looks at a connection. With many slow clients, each is looked at less
+        often."""
         return max(_LONGEST_NAP_S, min(1.0, _NAP_OF_EACH_S * self._count))
 
     def _share(self) -> int:
         return ALL_BYTES // max(1, self._count)
 
     def _connection(self, client: str) -> socket.socket | None:
-        """The caller closes what is found, which the server goes on using."""
+        """Returns the socket of the client's connection, or None. The caller closes it, and the server goes on using
+        the connection."""
         known = self._files.get(client)
         if known is not None:
             found = open_socket(known)
@@ -91,8 +94,8 @@ class Flow:
         return min(self._flows.piece_bytes(), FIRST_BYTES + self._taken)
 
     async def room(self, given: int) -> None:
-        """Returns when less than a window of what was given is still on its way to the kernel. Raises RequestTimeout
-        where the client takes nothing for too long; the connection is dead then."""
+        """Returns when less than a window of what was given is still on its way to the kernel. Raises RequestTimeout if
+        the client takes nothing for too long; the connection is then dead."""
         if self._socket is None:
             return
         nap, waited, before = _FIRST_NAP_S, 0.0, -1
@@ -101,7 +104,7 @@ class Flow:
             if gone != before:
                 nap, waited, before = _FIRST_NAP_S, 0.0, gone
             elif waited > self._patience_s:
-                with suppress(OSError):  # it may have ended in this very moment
+                with suppress(OSError):  # it may have ended at this very moment
                     self._socket.shutdown(socket.SHUT_RDWR)
                 raise S3Error("RequestTimeout")
             await asyncio.sleep(nap)
@@ -115,7 +118,7 @@ class Flow:
             self._socket.close()
 
     def _gone_out(self) -> int:
-        """Raises RequestTimeout if the connection is gone."""
+        """Returns how many bytes have left. Raises RequestTimeout if the connection is gone."""
         if self._socket is None:
             return 0
         try:

@@ -1,4 +1,4 @@
-"""What the operations of one process share: the lake, its open repositories, who may do what."""
+"""Holds what the operations of one process share: the lake, its open repositories, and who may do what."""
 
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
@@ -57,14 +57,15 @@ class Gateway:
         self.phases = PhaseTimes()
         self._process = ids.put_id().hex()[:8].upper()
         self._requests = 0
-        self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
+        self.closing: Callable[[], Awaitable[None]] | None = None  # what has to be done while the lake is still open
 
     def lake(self, request: S3Request) -> Lake:
-        """The lake as the sender of this request may use it, in the state that it was authenticated by."""
+        """Returns the lake as the sender of this request may use it, in the state by which the request was
+        authenticated."""
         return Lake(self.session.of_request(request.user, CLIENT, request.source))
 
     async def repository(self, request: S3Request, bucket: str) -> Repository:
-        """Raises NoSuchBucket, InvalidBucketName."""
+        """Returns the repository of a bucket. Raises NoSuchBucket and InvalidBucketName."""
         session = self.session.of_request(request.user, CLIENT, request.source)
         try:
             await session.repository(bucket)
@@ -73,7 +74,7 @@ class Gateway:
         return Repository(session, bucket)
 
     def origin(self, scope: Any) -> str:
-        """Where the request comes from, as RSGI has it."""
+        """Returns where the request comes from, as RSGI tells it."""
         if not self.proxies:
             return str(scope.client)
         named = scope.headers.items
@@ -90,8 +91,8 @@ class Gateway:
 
 
 def idempotency_key(request: S3Request, part: str = "") -> str:
-    """The idempotency key of a request that changes something, if it has one. `part` names one of several parts of the
-    request that are decided separately."""
+    """Returns the idempotency key of a request that changes something, or an empty string. `part` names one of several
+    parts of the request that are decided separately."""
     key = request.headers.get(_KEY_HEADER, "")
     if not key or not part or len(key) > KEY_LENGTH_MAX:
         return key

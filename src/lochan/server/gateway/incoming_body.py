@@ -1,4 +1,5 @@
-"""The incoming body of a request, verified at its end: of a plain request, or the file in a form."""
+"""Reads the incoming body of a request, the body of a plain request or the file in a form, and verifies it at its
+end."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
@@ -9,14 +10,15 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FIELDS_BYTES_MAX, FormReader
 from lochan.server.gateway.wire.post_policy import ANY_LENGTH, PostForm, post_form
 
-OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
+OBJECT_BYTES_MAX = 5 << 30  # of one put; larger objects come in parts
 
 
 class RequestBody:
-    """The body of a request: its length, what was declared about it, and its bytes, verified at the end."""
+    """The body of a request: its length, what was declared about it, and its bytes, which are verified at the end."""
 
     def __init__(self, request: S3Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:
-        """A document that is not itself the `object` may come with the object's checksum in its headers."""
+        """Prepares to read the body. A document that is not itself the object (`is_object` is False) may come with the
+        object's checksum in its headers."""
         self._request = request
         identity = request.identity
         assert identity is not None, "every request is authenticated first"
@@ -35,7 +37,7 @@ class RequestBody:
         self._has_bytes = on_wire != "0" or "transfer-encoding" in request.headers
 
     async def whole(self) -> bytes:
-        """A small body, in memory. A body that may be larger than declared is checked while it comes."""
+        """Returns a small body in memory. A body that may be larger than declared is checked while it arrives."""
         if not self._is_short:
             return b"".join([piece async for piece in self.pieces()])
         data = await self._request.whole_body() if self._has_bytes else b""
@@ -45,11 +47,12 @@ class RequestBody:
 
     def hand_over(self) -> Callable[[bytes], None] | None:
         """Prepares a body that is hashed on its way to the store, beside the event loop. Returns a function that takes
-        its SHA-256 and raises if that is not what was signed; the body is not hashed here as well."""
+        its SHA-256 and raises an error if that is not what was signed. The body is then not hashed here as well."""
         return self._body.hand_over() if isinstance(self._body, PlainBody) else None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Raises at the end for a body that is not what was signed or promised: it must not become visible then."""
+        """Yields the body. Raises an error at the end if the body is not what was signed or promised. In that case it
+        must not become visible."""
         if self._has_bytes:
             async for data in self._request.body():
                 for piece in self._body.feed(data):
@@ -62,28 +65,28 @@ class RequestBody:
             self.checksum = Checksum(self.checksum.algorithm, trailers.get(self.checksum.header), in_trailer=True)
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """A trailer can only be compared when the whole body has arrived. Raises BadDigest."""
+        """Checks a trailer, which can only be compared when the whole body has arrived. Raises BadDigest."""
         if self.checksum is not None and self.checksum.in_trailer:
             self.checksum.check(found[self.checksum.algorithm])
 
 
 class FormBody:
-    """`form` first: it says what may follow. Then the verbs of a Body."""
+    """The file in a form. `form` is called first, because it says what may follow; then come the methods of a Body."""
 
     def __init__(self, request: S3Request) -> None:
-        self.length = declared_length(request.headers)  # of the whole form; the file is shorter
+        self.length = declared_length(request.headers)  # the length of the whole form; the file is shorter
         if self.length > OBJECT_BYTES_MAX + FIELDS_BYTES_MAX:
             raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(OBJECT_BYTES_MAX))
         self._request = request
         self._body = request.body()
         self._reader = FormReader(request.headers.get("content-type", ""))
-        self._begun: list[bytes] = []  # of the file, what came with the fields
+        self._begun: list[bytes] = []  # the part of the file that came with the fields
         self.allowed = ANY_LENGTH
         self.expected_md5: str | None = None
         self.checksums: dict[str, str | None] = {}
 
     async def form(self) -> PostForm:
-        """Reads up to the file. Raises what is wrong with the form."""
+        """Reads the form up to the file. Raises an error that says what is wrong with the form."""
         async for data in self._body:
             self._begun += self._reader.feed(data)
             if self._reader.at_file:
@@ -100,10 +103,11 @@ class FormBody:
         return b"".join([piece async for piece in self.pieces()])
 
     def hand_over(self) -> None:
-        """The policy is signed, not the body."""
+        """Returns None, because the policy is signed, and not the body."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Raises EntityTooSmall or EntityTooLarge by the policy, and IncompleteBody where the form has no end."""
+        """Yields the file. Raises EntityTooSmall or EntityTooLarge by the policy, and IncompleteBody if the form has no
+        end."""
         size = 0
         async for piece in self._file():
             size += len(piece)
@@ -121,11 +125,11 @@ class FormBody:
         self._reader.finish()
 
     def check_trailer(self, found: Mapping[str, str]) -> None:
-        """A form has no trailer."""
+        """Does nothing, because a form has no trailer."""
 
 
 def declared_length(headers: Mapping[str, str]) -> int:
-    """Raises MissingContentLength, InvalidArgument."""
+    """Returns the declared length. Raises MissingContentLength and InvalidArgument."""
     text = headers.get("content-length")
     if text is None:
         raise S3Error("MissingContentLength")

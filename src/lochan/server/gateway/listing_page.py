@@ -1,9 +1,9 @@
-"""One page of a listing: of the paths of one ref, or of a whole bucket, where every branch is a folder.
+"""Makes one page of a listing: of the paths of one ref, or of a whole bucket, where every branch is a folder.
 
 page_of_ref      main/data/a.csv, main/data/b.csv          keys of one ref
 page_of_bucket   dev/x.csv, main/data/a.csv, …             keys of every branch, in the order of their bytes
 
-Pages of one ref are kept while nothing about it changes: clients ask for the same folder again and again.
+Pages of one ref are kept while nothing about it changes, because clients ask for the same folder again and again.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,20 +20,20 @@ from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
 
-BYTES_MAX: Final = 32 << 20  # of all pages that are kept
+BYTES_MAX: Final = 32 << 20  # of all kept pages
 
 _Query = tuple[str, str, str]
 _COLUMNS = ("path", "mtime", "etag", "size")
 _CHUNK = 1_000  # entries that are looked at together
-_CHUNKS_MAX = 20  # of denied ones, until a page is answered though it is empty
-_LOOKED_MAX = 5_000  # objects of a folder that are looked through for one that is shown
+_CHUNKS_MAX = 20  # how many chunks of denied entries are read before an empty page is answered
+_LOOKED_MAX = 5_000  # how many objects of a folder are searched for one that is shown
 
 
 class ListingPage(NamedTuple):
     contents: Sequence[Content] | ListingColumns
     prefixes: Sequence[str]
-    next: str | None  # the last key or common prefix of this page, where there are more
-    root: str = ""  # what all prefixes begin with; contents have their own
+    next: str | None  # the last key or common prefix of this page, if there are more
+    root: str = ""  # what all prefixes begin with; contents have a root of their own
 
     def __len__(self) -> int:
         return len(self.contents) + len(self.prefixes)
@@ -51,8 +51,8 @@ async def page_of_ref(
     limit: int,
     filtered: VisibleObjects | None = None,
 ) -> ListingPage:
-    """The keys of one ref behind the key `after`, those that the user may see, or all where nothing is `filtered`. They
-    begin with `root`, then `path`."""
+    """Returns the keys of one ref behind the key `after`. They begin with `root`, then `path`. With `filtered`, only
+    those that the user may see are returned."""
     behind = _behind(root, after)
     if behind is None or limit == 0:
         return NOTHING
@@ -75,8 +75,9 @@ async def page_of_bucket(
     limit: int,
     visible: Callable[[str], VisibleObjects | None],
 ) -> ListingPage:
-    """The keys of all branches behind the key `after`; `prefix` has no slash. A client that mirrors a bucket deletes
-    what a list does not show, so it shows all that is `visible` of each branch to the user; None: nothing is."""
+    """Returns the keys of all branches behind the key `after`. `prefix` has no slash. A client that mirrors a bucket
+    deletes what a list does not show, so the list shows everything in each branch that is `visible` to the user.
+    `visible` returns None for a branch of which nothing is."""
     if len(delimiter) > 1 and "/" in delimiter:
         raise S3Error("NotImplemented", "A list of all branches does not support a delimiter with a slash and more.")
     page = _Joined(limit)
@@ -96,26 +97,27 @@ async def page_of_bucket(
 
 
 def _common_prefix(root: str, prefix: str, delimiter: str) -> str | None:
-    """The common prefix that a branch and all its paths become, if the delimiter is in its name or ends it."""
+    """Returns the common prefix that a branch and all its paths become, if the delimiter is in its name or ends it."""
     at = root.find(delimiter, len(prefix)) if delimiter else -1
     return None if at < 0 else root[: at + len(delimiter)]
 
 
 def _is_behind(common: str, after: str) -> bool:
-    """A page goes on behind a common prefix that it ended with. A key inside of the folder does not hide it: there may
-    be more behind that key."""
+    """Returns whether a page that continues after `after` shows this common prefix. A page continues behind a common
+    prefix that it ended with. A key inside the folder does not hide the folder, because there may be more behind that
+    key."""
     return common != after and (common.encode() > after.encode() or after.startswith(common))
 
 
 def _behind(root: str, after: str) -> str | None:
-    """The path to continue after, if all keys begin with `root`. None: all of them are before it."""
+    """Returns the path to continue after, if all keys begin with `root`. Returns None if all of them are before it."""
     if after.startswith(root):
         return after[len(root) :]
     return "" if after.encode() < root.encode() else None
 
 
 class _Joined:
-    """A page made of the pages of several branches."""
+    """A page that is made of the pages of several branches."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -127,7 +129,8 @@ class _Joined:
 
     @property
     def missing(self) -> int:
-        """One at least: a full page still has to learn whether anything follows."""
+        """The number of missing entries. It is at least one, because a full page still has to learn whether anything
+        follows."""
         return max(1, self._limit - self._count)
 
     @property
@@ -189,8 +192,8 @@ def _visible_objects(objects: pa.Table, visible: VisibleObjects) -> pa.Table:
 
 
 async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str) -> bool:
-    """Whether there is anything in it that is. Where that cannot be seen from the policies its objects are looked
-    through; of a very large one it is said to be so."""
+    """Returns whether anything in the folder is visible. If the policies do not decide that, its objects are looked
+    through. A very large folder is assumed to be visible."""
     certain = visible.below(folder)
     if certain is not None:
         return certain
@@ -206,7 +209,7 @@ async def _is_shown(snapshot: RefSnapshot, visible: VisibleObjects, folder: str)
 
 
 def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ObjectTable:
-    """The first ones of both, merged in order."""
+    """Returns the first entries of both, merged in order."""
     paths = objects.column("path").to_pylist()
     items = sorted([*paths, *prefixes], key=str.encode)
     kept = items[:limit]
@@ -218,7 +221,7 @@ def _first(objects: pa.Table, prefixes: list[str], limit: int, *, more: bool) ->
 
 class _KeptPage(NamedTuple):
     snapshot: RefSnapshot
-    rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
+    rights: Rights | None  # what decided the shown objects, replaced when they change; None if all are shown
     body: bytes
 
 
@@ -227,14 +230,15 @@ class ListCache:
         self._pages: BoundedCache[_Query, _KeptPage] = BoundedCache(BYTES_MAX)
 
     def find(self, snapshot: RefSnapshot, request: S3Request, rights: Rights | None) -> bytes | None:
-        """Returns the page of exactly this query by this user, who is named in it, if the ref is unchanged and shows
-        the same."""
+        """Returns the page of exactly this query by this user, whose name is part of the key, if the ref is unchanged
+        and shows the same."""
         page = self._pages.get(_query(request))
         holds = page is not None and page.rights is rights and page.snapshot.shows_same(snapshot)
         return page.body if page is not None and holds else None
 
     def keep(self, snapshot: RefSnapshot, request: S3Request, body: bytes, rights: Rights | None) -> None:
-        """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
+        """Keeps a page that was made of these. Pages of a workspace are not kept, because its files come and go without
+        notice."""
         if snapshot.kind != WORKSPACE and len(body) <= BYTES_MAX // 4:
             self._pages.put(_query(request), _KeptPage(snapshot, rights, body), len(body))
 

@@ -1,4 +1,4 @@
-"""The headers of an object: those that are stored with it, those of an answer, and those of conditions."""
+"""Handles the headers of an object: those that are stored with it, those of an answer, and those of conditions."""
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -15,7 +15,7 @@ METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
 _META = "x-amz-meta-"
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
-# What a client may ask for with an object and would rely on: that it is encrypted, locked, appended to.
+# What a client may ask for with an object and would rely on: that it is encrypted, locked or appended to.
 _UNKEPT = frozenset(
     (
         *(f"x-amz-server-side-encryption{rest}" for rest in ("", "-aws-kms-key-id", "-bucket-key-enabled", "-context")),
@@ -36,13 +36,14 @@ _OVERRIDES = {
 _NONE: Mapping[str, str] = {}
 _SECOND = 1_000_000
 _RANGES = ("accept-ranges", "bytes")
-# What a browser shows and runs nothing of; a page (HTML, SVG, XML, whatever it takes for one) is run.
+# Types that a browser shows without running anything. A page is run: HTML, SVG, XML and whatever the browser takes for
+# one.
 _STILL = re.compile(
     "(audio|font|video)/.*|image/(?!svg).*|text/(plain|csv|markdown)|application/(json|pdf|[a-z0-9.+-]*octet-stream)"
 )
 _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _SANDBOX = ("content-security-policy", "sandbox")
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's term for what the name of a header is made of
 
 
 class ServedObject(Protocol):
@@ -75,7 +76,8 @@ class ServedObject(Protocol):
 
 
 class RootFolder(NamedTuple):
-    """The root of a branch, as clients know folders: an empty object whose name ends with a slash. It is not stored."""
+    """The root of a branch in the way that clients know folders: an empty object whose name ends with a slash. It is
+    not stored."""
 
     mtime_us: int
     size: int = 0
@@ -91,7 +93,7 @@ class RootFolder(NamedTuple):
         return self.mtime_us
 
     def check(self, conditions: Conditions) -> None:
-        """Raises ConditionFailed."""
+        """Checks the conditions. Raises ConditionFailed."""
         conditions.check("", self)
 
     async def stream(
@@ -110,7 +112,8 @@ class ObjectHeaders(NamedTuple):
 
 
 def refuse_unsupported(headers: Mapping[str, str]) -> None:
-    """Raises NotImplemented. That is better than an object without what the client asked for."""
+    """Raises NotImplemented if the client asks for what is not supported. That is better than an object without what
+    the client asked for."""
     if _UNKEPT.isdisjoint(headers):
         return
     if any(headers[name].lower() not in ("", "false", "off") for name in _UNKEPT & headers.keys()):
@@ -122,7 +125,8 @@ def unsupported_error() -> S3Error:
 
 
 def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
-    """Raises MetadataTooLarge, and InvalidArgument for values of a form that no header can have."""
+    """Returns what is kept with an object. Raises MetadataTooLarge, and InvalidArgument for values that no header can
+    have."""
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "aws-chunked" in kept.get("content-encoding", "").lower():
         kept["content-encoding"] = stored_content_encoding(kept["content-encoding"])
@@ -140,7 +144,8 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
 
 
 def object_headers(found: ServedObject, request: S3Request, *, whole: bool = True) -> Headers:
-    """Without the length, which depends on the span. A checksum is only sent with the whole object."""
+    """Returns the headers without the length, which depends on the span. A checksum is only sent with the whole
+    object."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
     headers = stored_headers(found, overrides, checksums=whole and asks_for_checksums(request.headers))
     return headers if "authorization" in request.headers else [*headers, *_link_headers(dict(headers)["content-type"])]
@@ -169,7 +174,7 @@ def stored_headers(found: ServedObject, overrides: Mapping[str, str] = _NONE, *,
 
 
 class BriefObject(Protocol):
-    """The properties of an object that has no checksums, headers and metadata of its own."""
+    """The properties of an object that has no checksums, headers or metadata of its own."""
 
     @property
     def size(self) -> int: ...
@@ -182,7 +187,7 @@ class BriefObject(Protocol):
 
 
 def brief_headers(found: BriefObject) -> Headers:
-    """`stored_headers` of such an object, and its length."""
+    """Returns the `stored_headers` of such an object, and its length."""
     return [
         ("etag", f'"{found.etag}"'),
         ("last-modified", http_date(found.mtime // _SECOND)),
@@ -212,14 +217,15 @@ def _override(request: S3Request, name: str) -> str:
 
 
 def _metadata_headers(metadata: Mapping[str, str]) -> Headers:
-    """Other programs may have used names that no header can have. S3 only counts those."""
+    """Returns the headers of the user's metadata. Other programs may have used names that no header can have. S3 only
+    counts those."""
     headers = [(f"x-amz-meta-{name}", _ascii(value)) for name, value in metadata.items() if _TOKEN.fullmatch(name)]
     missing = len(metadata) - len(headers)
     return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers
 
 
 def _ascii(value: str) -> str:
-    """Text that is not ASCII is encoded by RFC 2047, as S3 does."""
+    """Returns text that is not ASCII as RFC 2047 encodes it, as S3 does."""
     if value.isascii() and value.isprintable():
         return value
     from email.header import Header
@@ -227,8 +233,8 @@ def _ascii(value: str) -> str:
     return Header(value, "utf-8").encode(linesep="", maxlinelen=1 << 30)
 
 
-# If-Match and its relatives: headers to the conditions of verbs, and what a condition that failed is in S3's words. A
-# date that is none is ignored, except for a deletion.
+# If-Match and its relatives: turns headers into the conditions of verbs, and a condition that failed into S3's words.
+# An invalid date is ignored, except for a deletion.
 
 
 COPY_PREFIX = "x-amz-copy-source-"
@@ -242,12 +248,12 @@ _HEADERS = {
     "modified": MATCH_MODIFIED,
     "size": MATCH_SIZE,
 }
-_NOT_WANTED = ("none_match", "modified_since")  # of a read: what the client has is as good
+_NOT_WANTED = ("none_match", "modified_since")  # if one of these fails for a read, what the client has is as good
 
 
 def read_conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
-    """Reads the conditions from headers with names in lower case. With COPY_PREFIX it reads those about the source of a
-    copy."""
+    """Reads the conditions from headers with names in lower case. With COPY_PREFIX it reads the conditions on the
+    source of a copy."""
     found = [headers.get(f"{prefix}{_HEADERS[name].lower()}") for name in (*_TAGS, *_DATES)]
     if not any(each is not None for each in found):
         return NO_CONDITIONS
@@ -265,7 +271,7 @@ _DATES = ("unmodified_since", "modified_since")
 
 
 def write_conditions(headers: Mapping[str, str]) -> Conditions:
-    """For PutObject and similar operations, which have no conditions on dates."""
+    """Reads the conditions of PutObject and similar operations, which have no conditions on dates."""
     match, none_match = headers.get("if-match"), headers.get("if-none-match")
     if match is None and none_match is None:
         return NO_CONDITIONS
@@ -273,7 +279,8 @@ def write_conditions(headers: Mapping[str, str]) -> Conditions:
 
 
 def delete_conditions(etag: str | None, modified: str | None, size: str | None) -> Conditions:
-    """Raises InvalidArgument for an invalid time or size: ignoring it would delete any object."""
+    """Returns the conditions of a deletion. Raises InvalidArgument for an invalid time or size, because ignoring it
+    would delete any object."""
     seconds = None if not modified else parse_http_date(modified) or parse_iso_extended(modified)
     if modified and seconds is None:
         raise S3Error("InvalidArgument", "This is no time.", ArgumentName=MATCH_MODIFIED, ArgumentValue=modified[:64])
@@ -283,7 +290,7 @@ def delete_conditions(etag: str | None, modified: str | None, size: str | None) 
 
 
 def failed_condition(error: ConditionFailed) -> S3Error:
-    """PreconditionFailed, or NoSuchKey if the object must exist and does not."""
+    """Returns PreconditionFailed, or NoSuchKey if the object must exist and does not."""
     if error.etag is None:
         return S3Error("NoSuchKey")
     name = _HEADERS[error.condition]
@@ -291,7 +298,7 @@ def failed_condition(error: ConditionFailed) -> S3Error:
 
 
 def failed_read(error: ConditionFailed) -> S3Error:
-    """The same for GET and HEAD: if the client has the object already, NotModified."""
+    """Returns the same error for GET and HEAD, or NotModified if the client has the object already."""
     if error.condition in _NOT_WANTED:
         return S3Error("NotModified").with_header("etag", f'"{error.etag}"')
     return failed_condition(error)

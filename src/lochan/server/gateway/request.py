@@ -1,4 +1,4 @@
-"""A request of an S3 client and its answer, with what every operation needs."""
+"""Defines a request of an S3 client and its answer, with what every operation needs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -15,7 +15,7 @@ from lochan.server.gateway.wire.signed_request import decode_name, join_headers,
 
 Headers = list[tuple[str, str]]
 
-# A body in pieces, given what says, before each, how large it should be.
+# A body in pieces. Before each piece, the given function says how large it should be.
 Stream = Callable[[Callable[[], int]], AsyncGenerator[bytes, None]]
 XML = ("content-type", "application/xml")
 PAGE_MAX = 1_000
@@ -27,11 +27,12 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes = b""
-    stream: Stream | None = None  # instead of `body`; the headers have its length
+    stream: Stream | None = None  # used instead of `body`; the headers hold its length
 
 
 class S3Request:
-    """`bucket` and `key` as the client means them; `query` decoded, an empty value for a name alone."""
+    """A request. `bucket` and `key` are what the client means. `query` is decoded, with an empty value for a name
+    alone."""
 
     __slots__ = (
         "_names",
@@ -66,38 +67,38 @@ class S3Request:
     def __init__(self, scope: Any, protocol: Any, id: str, arrived: float) -> None:
         self.protocol = protocol
         self.id = id
-        self.arrived = arrived  # by the boot clock, when the request came (A1)
+        self.arrived = arrived  # when the request came, by the boot clock (A1)
         self.method: str = scope.method
         self.path: str = scope.path
         self.connection: str = scope.client
-        self.source: str = scope.client  # or whom a trusted proxy has seen
+        self.source: str = scope.client  # or the address that a trusted proxy has seen
         self.raw_query: str = scope.query_string
         self.raw_headers: Headers = scope.headers.items()
         self.headers: Mapping[str, str] = join_headers(self.raw_headers)
         self.scheme: str = scope.scheme
         self._names = scope.headers.keys
-        self.query: dict[str, str] = {}  # until `read_query`
+        self.query: dict[str, str] = {}  # empty until `read_query`
         self.bucket = ""
         self.key = ""
         self.bucket_in_host = False
-        self.action = ""  # of its row in the table of routes: what its user must be allowed
+        self.action = ""  # the action of its row in the table of routes, which its user must be allowed
         self.user = ""
-        self.access_key = ""  # its id; of a session, that of the one that it was made from
-        self.limits: tuple[tuple[str, ...], ...] = ()  # of a session
+        self.access_key = ""  # the id of the key; for a session, that of the key it was made from
+        self.limits: tuple[tuple[str, ...], ...] = ()  # the limits of a session
         self.identity: Identity | None = None
-        self.body_taken = False  # whether somebody has begun to read it
-        self.body_ended = False  # and has come to its end
-        self.signed = self.handled = 0.0  # when it was authenticated, and carried out, by the boot clock; 0: not yet
-        self.patience_s = 60.0  # how long it may stand still
-        self.body_bytes_per_s = 1.0  # how fast it must come at the least, on average
+        self.body_taken = False  # whether the body has begun to be read
+        self.body_ended = False  # whether the body has been read to its end
+        self.signed = self.handled = 0.0  # when it was authenticated and carried out, by the boot clock; 0 if not yet
+        self.patience_s = 60.0  # how long the body may stand still
+        self.body_bytes_per_s = 1.0  # how fast the body must arrive on average
 
     @property
     def requester(self) -> Requester:
         return Requester(self.user, self.access_key, self.limits, address_of(self.source))
 
     def check_headers(self) -> None:
-        """Raises InvalidArgument for a header that is not ASCII: the server in front of us gives its name and drops its
-        value, and an object must not be stored without what was said of it."""
+        """Raises InvalidArgument for a header that is not ASCII. The server in front of us gives its name and drops its
+        value, and an object must not be stored without what was said about it."""
         dropped = {name.lower() for name in self._names()} - self.headers.keys()
         if dropped:
             raise S3Error(
@@ -107,7 +108,7 @@ class S3Request:
             )
 
     def read_query(self) -> None:
-        """Raises InvalidArgument."""
+        """Decodes the query. Raises InvalidArgument."""
         if self.raw_query:
             self.query = parse_query(self.raw_query)
 
@@ -118,14 +119,14 @@ class S3Request:
         )
 
     async def whole_body(self) -> bytes:
-        """The whole body, which must be small. Raises IncompleteBody, RequestTimeout."""
+        """Returns the whole body, which must be small. Raises IncompleteBody and RequestTimeout."""
         self.body_taken = True
         data: bytes = await self.patiently(self.protocol())
         self.body_ended = True
         return data
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body while it comes. Raises IncompleteBody, RequestTimeout."""
+        """Yields the body as it arrives. Raises IncompleteBody and RequestTimeout."""
         self.body_taken = True
         pieces, pace = aiter(self.protocol), BodyPace(self.patience_s, self.body_bytes_per_s)
         while True:
@@ -142,7 +143,8 @@ class S3Request:
         self.body_ended = True
 
     async def patiently(self, step: Awaitable[Any]) -> Any:
-        """A step of the client: a client that hangs up or stops must not hold anything for long."""
+        """Waits for a step of the client. A client that hangs up or stops must not hold anything for long. Raises
+        IncompleteBody and RequestTimeout."""
         try:
             async with asyncio.timeout(self.patience_s):
                 return await step
@@ -153,8 +155,8 @@ class S3Request:
 
 
 def parse_query(text: str) -> dict[str, str]:
-    """Raises InvalidArgument for a name that comes twice: the order of its values is not signed, so somebody on the
-    way could choose the one that counts."""
+    """Decodes a query. Raises InvalidArgument for a name that comes twice: the order of its values is not signed, so
+    somebody on the way could choose the one that counts."""
     found: dict[str, str] = {}
     for name, value in query_pairs(text):
         name = decode_name(name)
@@ -169,12 +171,12 @@ def xml(body: bytes, status: int = 200) -> Response:
 
 
 def page_size(request: S3Request, name: str) -> int:
-    """At most a thousand. Raises InvalidArgument."""
+    """Returns the size of a page, which is at most a thousand. Raises InvalidArgument."""
     return min(PAGE_MAX, number(request, name, PAGE_MAX, 0, (1 << 31) - 1))
 
 
 def part_number(request: S3Request) -> int:
-    """Raises InvalidArgument."""
+    """Returns the number of a part. Raises InvalidArgument."""
     try:
         return number(request, "partNumber", None, 1, PARTS_MAX)
     except S3Error as error:

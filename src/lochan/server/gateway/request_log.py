@@ -1,7 +1,7 @@
-"""What is logged about every answered request: counters, a line in the access log, a row in the usage log.
+"""Logs every answered request: in counters, in a line of the access log and in a row of the usage log.
 
-A request leaves one record, and those of a tenth of a second go to the three of them together: to go through all of it
-at each request took a tenth of what a HEAD takes.
+A request leaves one record, and the records of a tenth of a second go to all three together. Doing all of this for each
+request took a tenth of the time of a HEAD.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ DEFAULT_FLUSH_S = 60.0
 
 
 class RequestRecord(AccessLine, frozen=True, gc=False):
-    """A line of the access log, with what the usage log needs besides."""
+    """A line of the access log, with what the usage log also needs."""
 
     repository: str
     ref: str
     inside: str
-    size: int  # of the body that came or went
-    copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref, path
-    access_key: str = ""  # its id
+    size: int  # the size of the body that came or went
+    copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref and path
+    access_key: str = ""  # the id of the access key
 
     def usage_rows(self) -> tuple[UsageRow, ...]:
         who = self.status, "s3", address_of(self.source)
@@ -59,7 +59,8 @@ class RequestLog:
         self._flushing: asyncio.TimerHandle | None = None
 
     async def start(self, session: ServerSession, ids: Ids) -> Callable[[], Awaitable[None]]:
-        """In the worker's loop, before the first request. What is returned writes the last of it."""
+        """Starts the logs in the worker's loop, before the first request. Returns a function that writes the last
+        records and closes the logs."""
         self._session = session
         self._usage = usage_log(self._listener, session, self._clock, ids, self._metrics.usage_dropped)
         await self._usage.open()
@@ -70,7 +71,7 @@ class RequestLog:
         return self._close
 
     def watch(self, phases: PhaseTimes) -> None:
-        """Where the time of the requests goes that are logged here."""
+        """Takes the phases that say where the time of the requests logged here goes."""
         self._phases = phases
 
     def add(self, request: S3Request, operation: str, status: int, sent: int) -> None:
@@ -104,7 +105,8 @@ class RequestLog:
         access_key: str = "",
         /,
     ) -> None:
-        """As `add`, for an object that the fast path read, or wrote: `received` is its size then."""
+        """Does the same as `add` for an object that the fast path read or wrote. If it was written, `received` is its
+        size."""
         record = RequestRecord(
             self._clock.wall(), source, user, operation, method, path, 200, sent,
             self._clock.boot() - arrived, id, bucket, ref, inside, sent + received,
@@ -132,14 +134,14 @@ class RequestLog:
         if self._access is not None:
             self._access.add_all(records)
         if self._usage is not None:
-            signed = [each for each in records if each.user]  # what nobody signed has used nothing
+            signed = [each for each in records if each.user]  # a request that nobody signed has used nothing
             self._usage.add_all([row for each in signed for row in each.usage_rows()])
             for each in records:
                 if not each.user and each.status == _DENIED:  # nobody was let in
                     self._usage.add_stranger(each.usage_rows()[0])
 
     def _ref_and_path(self, bucket: str, key: str) -> tuple[str, str]:
-        """The ref and the path."""
+        """Returns the ref and the path."""
         if not self._listener.s3.flat:
             ref, _, path = key.partition("/")
             return ref, path
@@ -156,7 +158,7 @@ class RequestLog:
 
 
 def usage_log(listener: Listener, session: Session, clock: Clock, ids: Ids, dropped: Callable[[int], None]) -> UsageLog:
-    """Makes the usage log of one process of a server. If usage is not noted, the log says so."""
+    """Creates the usage log of one process of a server. If usage is not recorded, the log says so."""
     process, every_s = ids.put_id().hex()[:12], listener.usage_s
     return UsageLog(
         session.lake.store,

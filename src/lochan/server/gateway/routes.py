@@ -1,9 +1,9 @@
-"""The operation of each request, and the right that its user needs: the one table of the gateway.
+"""Says which operation each request is, and which right its user needs: the one table of the gateway.
 
-An operation is found by the method, by what is addressed (the service, a bucket, an object), and by a sub-resource in
-the query. The names that a query may have are listed for each. S3 gives new operations new names on old paths, so a
-name that is not listed may mean anything, and a PUT or DELETE that carries one must not be taken for the plain
-operation. Tests compare the names with the published model of S3, and fail for a route without an action.
+An operation is found by the method, by what is addressed (the service, a bucket or an object), and by a sub-resource in
+the query. The names that a query may have are listed for each operation. S3 gives new operations new names on old
+paths. So a name that is not listed may mean anything, and a PUT or DELETE that carries one must not be taken for the
+plain operation. Tests compare the names with the published model of S3, and fail for a route without an action.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,9 +32,9 @@ Handle = Callable[["Gateway", S3Request], Awaitable[Response]]
 class Route(NamedTuple):
     name: str
     handle: Handle
-    action: str  # asked of the bucket, or of the object
+    action: str  # checked for the bucket or the object
     query: frozenset[str] = frozenset()  # the names that its query may have
-    is_form: bool = False  # its signature may stand in the body
+    is_form: bool = False  # whether its signature may be in the body
 
 
 def _names(text: str) -> frozenset[str]:
@@ -42,7 +42,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 SERVICE, BUCKET, OBJECT = "service", "bucket", "object"
-COPY = "x-amz-copy-source"  # a header that makes another operation of a put
+COPY = "x-amz-copy-source"  # a header that turns a put into another operation
 
 READ, WRITE, DELETE, LIST = "fs:ReadObject", "fs:WriteObject", "fs:DeleteObject", "fs:ListObjects"
 READ_BUCKET = "fs:ReadRepository"
@@ -67,7 +67,7 @@ def _configurations(names: Mapping[str, configuration.Absent], handle: Handle, a
     }
 
 
-# Sub-resources in the order they are looked for; "" is the operation without one.
+# Sub-resources in the order in which they are looked for; "" is the operation without one.
 ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     (SERVICE, "GET"): {
         "": Route(
@@ -136,14 +136,15 @@ for _routes in ROUTES.values():
     for _mark, _route in _routes.items():
         _routes[_mark] = _route._replace(query=_route.query | {_mark.partition("+")[0]})
 
-# Sub-resources that are here with some methods. With another method they are no operation at all.
+# Sub-resources that exist here with some methods. With another method they are not an operation at all.
 _HERE = frozenset(
     mark.partition("+")[0] for routes in ROUTES.values() for mark in routes if mark.partition("+")[0] != "list-type"
 ) - {""}
 
 
 def find(request: S3Request) -> Route:
-    """Raises NotImplemented, MethodNotAllowed. Its query is checked later, when the user is known."""
+    """Returns the route of a request. Raises NotImplemented and MethodNotAllowed. The query is checked later, when the
+    user is known."""
     if request.method == "OPTIONS":
         raise _preflight(request)
     refuse_unsupported(request.headers)
@@ -160,8 +161,8 @@ def find(request: S3Request) -> Route:
 
 
 def check_query(route: Route, request: S3Request) -> None:
-    """Parameters that change the meaning of a request must not be ignored. Raises NotImplemented, and NoSuchVersion:
-    every object has one version, which is `null`."""
+    """Refuses parameters that change the meaning of a request, because they must not be ignored. Raises NotImplemented,
+    and also NoSuchVersion, because every object has one version, which is `null`."""
     query = request.query
     for name in query.keys() - route.query - _ALWAYS:
         if not name.lower().startswith("x-amz-"):
@@ -173,7 +174,7 @@ def check_query(route: Route, request: S3Request) -> None:
 
 
 def _preflight(request: S3Request) -> S3Error:
-    """A browser asks before it sends; other sites are not allowed here."""
+    """Returns the error for the request that a browser sends before the real one. Other sites are not allowed here."""
     for name in ("origin", "access-control-request-method"):
         if name not in request.headers:
             return S3Error("BadRequest", f"Insufficient information. {name.title()} request header needed.")

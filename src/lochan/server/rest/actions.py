@@ -1,5 +1,5 @@
-"""Runs of hooks, as the published client knows them. Hook files, runs by hand and signing secrets have routes of their
-own, by the table of verbs."""
+"""Handles runs of hooks, as the published client knows them. Hook files, runs by hand and signing secrets have their
+own routes, from the table of verbs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def _find_run(call: RestCall) -> HookRunInfo:
 
 
 def _number(text: str) -> int:
-    """A hook of a run is called by its place in it."""
+    """Returns the number of a hook, which is its place in the run."""
     if not (text.isascii() and text.isdecimal() and len(text) < 6):
         raise HttpError(404, "the run has no such hook")
     return int(text)

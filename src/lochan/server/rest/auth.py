@@ -1,5 +1,5 @@
-"""Users, groups, their credentials and policies, as lakeFS's API has them; and short-lived credentials, which it has
-not. The verbs do all of it, and check the rights."""
+"""Handles users, groups, their credentials and policies as lakeFS's API has them, and short-lived credentials, which
+lakeFS does not have. The verbs do all the work and check the rights."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ async def delete_group_membership(call: RestCall) -> Answer:
 
 # --- policies --------------------------------------------------------------------------------------------------------
 class UserPoliciesQuery(PageQuery, frozen=True):
-    effective: bool = False  # with those of the user's groups
+    effective: bool = False  # whether to include those of the user's groups
 
 
 @RESOURCE.operation("GET", "/auth/policies", {200: PolicyList}, query=PageQuery)

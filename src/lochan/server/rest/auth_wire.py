@@ -1,8 +1,7 @@
-"""Users, groups, credentials and policies, with the names and types that the published client gives them.
+"""Defines users, groups, credentials and policies with the names and types that the published client gives them.
 
-A statement of lakeFS names its resources as an ARN, or several of them as a JSON list in a text. What stands behind the
-last colon is a resource of ours. A condition that nobody here knows is refused: without it, the statement would allow
-more.
+A statement of lakeFS names its resources as an ARN, or several of them as a JSON list in a text. What follows the last
+colon is a resource of ours. An unknown condition is refused, because without it the statement would allow more.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from lochan.server.rest.wire import Pagination, WireRequest, WireValue, seconds
 
 _ARN = "arn:lakefs:"
 _ADDRESS = ("IpAddress", "SourceIp")
-_OWN = "Lochan"  # conditions that lakeFS does not have: after, before, hours
+_OWN = "Lochan"  # conditions that lakeFS does not have: after, before and hours
 _OWN_NAMES = ("after", "before", "hours")
 Conditions = dict[str, dict[str, list[str]]]
 
@@ -102,7 +101,7 @@ class WirePolicy(WireRequest, frozen=True, kw_only=True):
         return cls(id=found.name, statement=[_to_wire(each) for each in found.statements], creation_date=changed)
 
     def text(self) -> bytes:
-        """As our own verbs read a policy. Raises Invalid."""
+        """Returns the policy as our own verbs read it. Raises Invalid."""
         rows = [_from_wire(each, number) for number, each in enumerate(self.statement, 1)]
         return msgspec.json.encode({"statements": rows})
 

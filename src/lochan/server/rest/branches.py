@@ -1,4 +1,4 @@
-"""Branches and tags."""
+"""Handles branches and tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says about the commit that it makes, in its headers: for bodies that are rows or bytes alone."""
+"""Reads what the headers of a request say about the commit that it makes, for bodies that are only rows or bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMIT_HEADERS: Mapping[str, str] = {
 
 
 def commit_options(request: Request, key: str) -> CommitOptions:
-    """Raises 400, which names the header."""
+    """Returns the options. Raises 400, naming the header."""
     return CommitOptions(
         message=_text(request, MESSAGE),
         author=_text(request, AUTHOR),
@@ -33,7 +33,7 @@ def commit_options(request: Request, key: str) -> CommitOptions:
 
 
 def plain_metadata(given: Mapping[str, Any]) -> dict[str, str]:
-    """Metadata of commits are texts; other values of JSON become theirs."""
+    """Returns the metadata as texts, as a commit keeps them. Other values are written as JSON."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode() for name, value in given.items()
     }

@@ -1,4 +1,4 @@
-"""Commits, and what refs lead to: logs, diffs, merges."""
+"""Handles commits, and what refs lead to: logs, diffs and merges."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def log_commits(call: RestCall) -> Answer:
             after=query.after,
         )
     )
-    # Closed at once, since the next page goes on where it is closed.
+    # The log is closed at once, because the next page continues where it is closed.
     async with aclosing(cast("AsyncGenerator[Commit, None]", log)) as commits:
         async for each in commits:
             if len(found) == limit:
@@ -113,7 +113,7 @@ async def diff_refs(call: RestCall) -> Answer:
     query: RefDiffQuery = call.query
     repository, right = call.lake.repository(call.name("repository")), call.name("rightRef")
     stats_at = None
-    if query.include_right_stats:  # of one commit, whatever happens to the ref meanwhile
+    if query.include_right_stats:  # at one commit, whatever happens to the ref meanwhile
         right = (await repository.ref(right).resolve()).id
         stats_at = repository.ref(right)
     left, three_dot = repository.ref(call.name("leftRef")), query.type == "three_dot"
@@ -161,7 +161,7 @@ def _log_page(found: list[Commit], next: str) -> CommitList:
 
 
 def _moment(seconds: int) -> datetime:
-    """Raises 400."""
+    """Returns the time. Raises 400."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

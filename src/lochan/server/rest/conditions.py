@@ -1,4 +1,4 @@
-"""If-Match and If-None-Match of a request that writes an object."""
+"""Reads If-Match and If-None-Match of a request that writes an object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def conditions(headers: Mapping[str, str]) -> Conditions:
 
 
 def _etags(value: str | None) -> tuple[str, ...] | None:
-    """An ETag has no comma in it: ours are digests, with the number of parts behind a dash."""
+    """Returns the ETags. They contain no commas: ours are digests, with the number of parts behind a dash."""
     if value is None:
         return None
     if value.strip() == ANYTHING:

@@ -1,4 +1,4 @@
-"""What the server is, and who asks."""
+"""Says what the server is, and who sends the request."""
 
 from __future__ import annotations
 

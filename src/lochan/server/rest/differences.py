@@ -1,4 +1,5 @@
-"""What differs between two refs, or is staged on a branch: a page of it, in which a folder can count once."""
+"""Makes one page of what differs between two refs, or of what is staged on a branch. A folder can count as one
+entry."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ class DiffQuery(PageQuery, frozen=True):
 
 
 async def diff_page(differences: AsyncIterator[WireDiff], query: DiffQuery, stats_at: Ref | None = None) -> DiffList:
-    """Returns a page of differences, which come in path order. `stats_at`: the details of the objects on the right are
-    read there."""
+    """Returns a page of differences, which come in path order. With `stats_at`, the details of the objects on the right
+    are read there."""
     page, where = await page_by_name(_roll_up(differences, query), lambda each: each.path, query)
     if stats_at is not None:
         page = await _with_stats(page, stats_at)
@@ -37,7 +38,7 @@ async def _roll_up(differences: AsyncIterator[WireDiff], query: DiffQuery) -> As
 
 
 def _folder(path: str, prefix: str, delimiter: str) -> str:
-    """Up to the first delimiter behind the prefix; empty: there is none."""
+    """Returns the path up to the first delimiter behind the prefix, or an empty string if there is none."""
     if not delimiter:
         return ""
     head, found, _ = path[len(prefix) :].partition(delimiter)

@@ -1,8 +1,8 @@
-"""`GET /events`: what happens in the lake, as server-sent events. A client that was cut off goes on where it was, by
-the id of the last event that it has seen.
+"""Handles `GET /events`, which sends what happens in the lake as server-sent events. A client that was cut off
+continues where it was, by the id of the last event that it has seen.
 
-A stream reads with the rights that its user has now, not with those they had when it began; and it ends after a
-while, so that the client shows its key again.
+A stream reads with the rights that its user has now, and not with those they had when it began. It ends after a while,
+so that the client shows its key again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 RESOURCE = Resource("events")
 MEDIA = "text/event-stream"
 _LAST_ID = "last-event-id"
-_CHECK_S = 1.0  # how old a look at the rights may be
-_ALIVE_S = 15.0  # a comment is sent where nothing happens for so long
+_CHECK_S = 1.0  # the highest age of a look at the rights
+_ALIVE_S = 15.0  # a comment is sent if nothing has happened for so long
 _STREAM_S = 900.0
-_ID_BYTES_MAX = 8_000  # what the header of a request may hold
+_ID_BYTES_MAX = 8_000  # the size that the header of a request may have
 
 
 class EventsQuery(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ async def stream_events(call: RestCall) -> Answer:
     query: EventsQuery = call.query
     after = call.request.headers.get(_LAST_ID) or query.after or None
     last = 0 if after is None and query.last is None and query.follow else query.last
-    # The first step checks the rights, the repository and the id, while there can still be another answer.
+    # The first step checks the rights, the repository and the id, while another answer is still possible.
     lines = call.lake.events(query.repository or None, last=last, after=after, follow=query.follow)
     feed = _Feed(call, lines, query.repository or None)
     await feed.begin()
@@ -60,7 +60,8 @@ async def stream_events(call: RestCall) -> Answer:
 
 
 class _Feed:
-    """The lines of events, read ahead by one, in a task of its own, so that waiting for the next can be given up."""
+    """The lines of events. One is read ahead, in a task of its own, so that waiting for the next one can be given
+    up."""
 
     def __init__(self, call: RestCall, lines: AsyncIterator[EventLine], repository: str | None) -> None:
         self._api = call.api
@@ -74,14 +75,14 @@ class _Feed:
         self.begun = self._checked
 
     async def begin(self) -> None:
-        """Raises what the verb raises before its first event."""
+        """Starts to read. Raises what the verb raises before its first event."""
         self._next = asyncio.create_task(self._one())
         await asyncio.wait([self._next], timeout=_CHECK_S)
         if self._next.done():
             self._next.result()
 
     async def take(self, seconds: float) -> EventLine | None:
-        """Raises TimeoutError where nothing happens, EOFError at the end."""
+        """Returns the next line, or None if nothing happens in so many seconds. Raises EOFError at the end."""
         if self._next is None:
             self._next = asyncio.create_task(self._one())
         done, _ = await asyncio.wait([self._next], timeout=seconds)
@@ -104,8 +105,8 @@ class _Feed:
         return await anext(self._lines, None)
 
     async def _check(self) -> None:
-        """Raises EOFError for a user who may not read events any more, when the session has ended, and when the stream
-        has lasted long enough."""
+        """Raises EOFError if the user may no longer read events, if the session has ended, or if the stream has lasted
+        long enough."""
         now = self._api.clock.boot()
         if now - self.begun > _STREAM_S or self._api.stopping.is_set():
             raise EOFError
@@ -179,14 +180,15 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 def encode_event(line: EventLine, repository: str) -> bytes:
-    """Without an id where it would not fit into a request: then the client goes on from the last one that did."""
+    """Returns an event as it is sent. It has no id if that would not fit into a request. The client then continues from
+    the last id that did fit."""
     id = f"id: {line.cursor}\n" if len(line.cursor) <= _ID_BYTES_MAX else ""
     data = msgspec.json.encode(event_fields(line, repository))
     return f"{id}event: {line.type}\n".encode() + b"data: " + data + b"\n\n"
 
 
 def event_fields(line: EventLine, repository: str) -> dict[str, Any]:
-    """Spelled as by `lochan events -f json`."""
+    """Returns the fields with the names that `lochan events -f json` gives them."""
     return {
         "number": line.number,
         "index": line.index,

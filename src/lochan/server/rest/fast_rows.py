@@ -1,11 +1,12 @@
-"""Small loads on a short way: rows posted to the default branch of a pool, with an access key and its secret.
+"""Handles small loads on a short path: rows that are posted to the default branch of a pool, with an access key and its
+secret.
 
     headers ──▶ who ──▶ may they? ──▶ the body ──▶ a group of loads ──▶ answer, when it is durable
        └─────────┴──────────┴──▶ the general path, from the beginning
 
-It does what the general path does, without what that builds for requests of every kind. Each request asks anew, in a
-state of the lake that was looked at after it had come (A1). What is not so plain takes the general path, and so does
-whatever would be refused before its body is read. What is refused later is refused by the same code.
+It does what the general path does, without the parts that serve requests of every kind. Each request asks again, in a
+state of the lake that was looked at after the request arrived (A1). A request that is not plain takes the general path,
+and so does one that would be refused before its body is read. What is refused later is refused by the same code.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ _encoder = msgspec.json.Encoder()
 class PostRequest(NamedTuple):
     pool: str
     authorization: bytes
-    key: str  # of idempotency; empty: none
+    key: str  # the idempotency key, or empty
     options: LoadOptions
 
 
 class PostPlace(NamedTuple):
     """What a key may do with a pool, in one state of the lake."""
 
-    number: int  # of the lake's last record then
+    number: int  # the number of the lake's last record at that time
     who: AccessKey
     loads: SmallLoadPlace
 
@@ -79,7 +80,7 @@ class LoadClaim(NamedTuple):
 
 
 class PostDone(NamedTuple):
-    response: Response | bytes  # the body of a success
+    response: Response | bytes  # or the body of a success
     error: LochanError | None = None
 
 
@@ -90,13 +91,13 @@ class FastRows:
         self._keys = keys
         self._probes = ProbeBatch()
         self._places: BoundedCache[tuple[bytes, str, LoadOptions], PostPlace] = BoundedCache(_PLACES_MAX)
-        self._encoded: tuple[LoadResult | None, bytes] = None, b""  # the last, which a whole commit has in common
+        self._encoded: tuple[LoadResult | None, bytes] = None, b""  # the last one, which all loads of a commit share
         verb = find_verb(Pool, "load")
         assert verb is not None
         self._needs = [each.partition(" ")[::2] for each in verb.needs]
 
     async def claim(self, scope: Scope, source: str, arrived: float) -> LoadClaim | None:
-        """None: it takes the general path, and nothing has been done."""
+        """Returns the claim of a request, or None if it takes the general path. In that case nothing has been done."""
         request = read_request(scope)
         if request is None:
             return None
@@ -104,7 +105,7 @@ class FastRows:
         key = self._keys.find_digest(digest)
         if key is None:
             return None
-        await self._probes.wait(self._access.journal)  # one look for all that came before it
+        await self._probes.wait(self._access.journal)  # one look for all requests that came before it
         try:
             access = await self._access.freshness.authorised_state(arrived)
         except LochanError:  # the general path reports it
@@ -122,13 +123,13 @@ class FastRows:
     def _place(
         self, request: PostRequest, key: AccessKey, access: AccessState, source: str, number: int
     ) -> PostPlace | None:
-        """None: there is no such pool, or the key may not write there."""
+        """Returns the place, or None if there is no such pool or the key may not write there."""
         now = self._access.clock.wall()
         pool = self._session.lake.known_repository(request.pool)
         if pool is None or pool.kind != POOL or access.active_key(key.id, now) != key:
             return None
         rights = access.lasting_rights(key)
-        if rights is None:  # it depends on when and from where it is asked
+        if rights is None:  # they depend on when and from where the request comes
             number, rights = _NEVER, access.rights_of(Requester(key.user, key.id, (), address_of(source)), now)
         branch = resources.branch(request.pool, pool.default_branch)
         if not all(rights.allow(action, where.replace("{branch}", branch)) for action, where in self._needs):
@@ -136,7 +137,7 @@ class FastRows:
         return PostPlace(number, key, SmallLoadPlace(self._session, pool, request.options, _MESSAGE, ""))
 
     async def carry_out(self, claim: LoadClaim, receive: Receive, source: str) -> PostDone:
-        """`receive` gives the body. The answer is the one of the general path."""
+        """Carries out the load. `receive` gives the body. The answer is the same as on the general path."""
         request, who = claim.request, claim.who
         try:
             data = await _whole_body(receive)
@@ -144,7 +145,7 @@ class FastRows:
         except HttpError as error:
             return PostDone(error_response(error))
         except ClientDisconnect:
-            return PostDone(message(400, "the body broke off before its end"))  # which nobody reads
+            return PostDone(message(400, "the body broke off before its end"))  # nobody reads this answer
         except LochanError as error:
             error.hint = error.hint_about(request.pool)
             return PostDone(error_response(error), error)
@@ -154,7 +155,7 @@ class FastRows:
 
 
 async def _whole_body(receive: Receive) -> bytes:
-    """Raises ClientDisconnect, and what `receive` does."""
+    """Returns the whole body. Raises ClientDisconnect, and what `receive` raises."""
     pieces = []
     while True:
         message = await receive()
@@ -166,7 +167,7 @@ async def _whole_body(receive: Receive) -> bytes:
 
 
 def read_request(scope: Scope) -> PostRequest | None:
-    """None: it is not so plain."""
+    """Returns the request, or None if it is not plain."""
     path = _PATH.fullmatch(scope["path"]) if scope["method"] == "POST" and not scope["query_string"] else None
     authorization = b"" if path is None else basic_header(scope)
     if path is None or not authorization:

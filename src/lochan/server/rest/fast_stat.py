@@ -1,11 +1,11 @@
-"""`stat` on a short way: of an object at a branch, a tag or a commit, asked for with an access key and its secret.
+"""Handles `stat` on a short path: for an object at a branch, a tag or a commit, with an access key and its secret.
 
     headers ──▶ who ──▶ look at both journals ──▶ may they? ──▶ find ──▶ answer
        └─────────┴────────────────┴──────────────────┴───────────┴──▶ the general path, from the beginning
 
-Each request asks anew who may read what, which repository a name is, and what the ref names, in states of two journals
-that were looked at after it had come (A1), in one look for all that came before it. Whatever is not so plain takes the
-general path, and so does whatever would be refused: the answers are the same.
+Each request asks again who may read what, which repository a name is, and what the ref names. It asks this in states of
+two journals that were looked at after the request arrived (A1), in one look for all requests that came before it. A
+request that is not plain, or would be refused, takes the general path. The answers are the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PATH = re.compile("/api/v1/repositories/([^/]+)/refs/([^/]+)/objects/stat")
 _QUERY = re.compile(rb"path=([^&;=]+)(?:&user_metadata=(true|false))?(?:&presign=false)?")
 _COMMIT = re.compile("[0-9a-f]{64}")
 _PLACES_MAX = 1_024
-_ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path has more patience
+_ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path tries more often
 
 _encoder = msgspec.json.Encoder()
 
@@ -64,15 +64,15 @@ class FastAnswer(NamedTuple):
 
 class StatPlace:
     """What a ref of a repository names, in one state of the lake and of the repository. The rights of the last key that
-    asked there are kept with it."""
+    asked are kept with it."""
 
     __slots__ = ("cached", "front", "key", "named", "numbers", "repository", "rights")
 
     def __init__(self, repository: OpenRepository, numbers: tuple[int, int], named: Named, front: str) -> None:
         self.repository = repository
-        self.numbers = numbers  # of the last records of both journals
+        self.numbers = numbers  # the numbers of the last records of both journals
         self.named = named
-        self.front = front  # of the resources of its objects
+        self.front = front  # what the resource names of its objects begin with
         self.cached: CachedRef | None = None
         self.key: AccessKey | None = None
         self.rights: Rights = NOTHING
@@ -88,16 +88,16 @@ class FastStat:
         self._refs = RefCache()
         self._keys = keys or KnownKeys(access)
         self._places: BoundedCache[tuple[str, str], StatPlace] = BoundedCache(_PLACES_MAX)
-        # Elsewhere a request waits for the network, and what it takes here does not matter.
+        # Elsewhere, a request waits for the network, and the time it takes here does not matter.
         self._suits = capability(session.lake.store, SmallReads) is not None
 
     async def learn(self, scope: Scope) -> None:
-        """From a request that the general path has let in: whose credentials these are."""
+        """Learns whose credentials a request carries that the general path has let in."""
         if self._request(scope) is not None:
             await self._keys.learn(scope)
 
     async def answer(self, scope: Scope, arrived: float) -> FastAnswer | None:
-        """None: it is not so plain, and nothing has been done."""
+        """Returns the answer, or None if the request is not plain. In that case nothing has been done."""
         request = self._request(scope)
         key = None if request is None else self._keys.find(request.authorization)
         if request is None or key is None:
@@ -127,7 +127,7 @@ class FastStat:
         for each in (self._lake, journal):
             if not each.tail.anchor.sent > arrived:  # something has been appended
                 await each.fresh()
-        for _ in range(_ATTEMPTS):  # each with states that are new enough, and no wait in between
+        for _ in range(_ATTEMPTS):  # each attempt has states that are new enough, and no wait in between
             if self._session.lake.known_repository(request.repository) is not found:
                 return None
             place = self._place(request, repository)
@@ -140,13 +140,14 @@ class FastStat:
         return None
 
     def _place(self, request: StatRequest, repository: OpenRepository) -> StatPlace | None:
-        """In the states that are known. None: there is no such ref, or it is none of the plain ones."""
+        """Returns what the ref names in the known states. Returns None if there is no such ref, or if it is not a plain
+        one."""
         numbers = self._lake.tail.state.number, repository.journal.tail.state.number
         place = self._places.get((request.repository, request.ref))
         if place is not None and place.numbers == numbers and place.repository is repository:
             return place
         refs, name, ref = repository.folded(), request.repository, request.ref
-        if refs.guard.closed or repository.repository.storage:  # it is being deleted, or need not be on this disk
+        if refs.guard.closed or repository.repository.storage:  # being deleted, or perhaps not on this disk
             return None
         named: Named | None = refs.find_branch(ref)
         resource = resources.branch(name, ref)
@@ -160,8 +161,8 @@ class FastStat:
         return self._places.put((name, ref), place)
 
     def _rights(self, key: AccessKey, place: StatPlace) -> Rights:
-        """Of the key, which must still be what it was taken for. None if they depend on when and from where it is
-        asked: the general path works those out."""
+        """Returns the rights of the key, which must still be what it was taken for. Returns no rights if they depend on
+        when and from where the request comes: the general path works those out."""
         access = self._access.folded()
         if key.expires and key.has_expired(self._access.clock.wall()):
             return NOTHING
@@ -172,7 +173,8 @@ class FastStat:
         return place.rights
 
     def _entry(self, place: StatPlace, request: StatRequest) -> Entry | None:
-        """With its blocks where they are now. None: it is not there, or that has to be looked up. Raises NotOpen."""
+        """Returns the entry with its blocks where they are now. Returns None if it does not exist, or if the places of
+        its blocks have to be looked up. Raises NotOpen."""
         cached, repository = place.cached, place.repository
         if cached is None:
             cached = place.cached = self._refs.find(repository, request.ref, place.named)

@@ -1,4 +1,4 @@
-"""The bytes of an upload: the whole body, or the field `content` of a form."""
+"""Reads the bytes of an upload: the whole body, or the field `content` of a form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELD = b'name="content"'
 
 
 async def form_content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
-    """The content type and the bytes, as they arrive. Raises 400."""
+    """Returns the content type and the bytes, as they arrive. Raises 400."""
     media = request.headers.get("content-type", "")
     if media.partition(";")[0].strip().lower() != _FORM:
         return media, request.stream()
@@ -32,12 +32,12 @@ def _boundary(media: str) -> bytes:
 
 
 class _Form:
-    """Reads up to the field, hands out its bytes in pieces, and never holds more than one."""
+    """Reads a form up to the field and yields the bytes of the field in pieces. It never holds more than one piece."""
 
     def __init__(self, pieces: AsyncIterator[bytes], delimiter: bytes) -> None:
         self._pieces = pieces
         self._delimiter = delimiter
-        self._left = b"\r\n"  # so that the first delimiter looks like the others
+        self._left = b"\r\n"  # makes the first delimiter look like the others
         self._over = False
 
     async def begin(self) -> str:
@@ -61,7 +61,7 @@ class _Form:
                 ready, self._left = self._left[:-keep], self._left[-keep:]
                 yield ready
             await self._more()
-        async for _ in self._pieces:  # what follows the field
+        async for _ in self._pieces:  # skips what follows the field
             pass
 
     async def _skip(self, mark: bytes) -> None:

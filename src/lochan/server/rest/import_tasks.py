@@ -1,4 +1,5 @@
-"""Imports that a process runs in the background, and those that have ended, for whoever asks."""
+"""Keeps the imports that a process runs in the background, and those that have ended, so that users can ask about
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from datetime import datetime
 
 from lochan.api.results import Commit
 
-_KEPT = 1_000  # imports that have ended and can still be asked for
+_KEPT = 1_000  # how many ended imports can still be asked for
 
 
 @dataclass(slots=True)
@@ -17,7 +18,7 @@ class ImportTask:
     place: tuple[str, str]  # the repository and the branch
     user: str
     updated: datetime
-    files: int = 0  # that were listed
+    files: int = 0  # the number of files that were listed
     task: asyncio.Task[Commit] = field(init=False)
 
 

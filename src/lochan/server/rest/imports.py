@@ -1,4 +1,4 @@
-"""Imports: started, looked at and cancelled. One runs in the background of the server until it has landed."""
+"""Starts, shows and cancels imports. An import runs in the background of the server until it is done."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def _run(
 
 
 def _outcome(task: asyncio.Task[Commit]) -> tuple[str, Commit | None]:
-    """What went wrong, or the commit."""
+    """Returns what went wrong, or the commit."""
     if task.cancelled():
         return "the import was cancelled", None
     error = task.exception()
@@ -116,7 +116,7 @@ def _source(wanted: ImportLocation) -> ImportSource:
 
 
 def _find(call: RestCall) -> ImportTask:
-    """Raises NotFound, also for an import of somebody else."""
+    """Returns the import. Raises NotFound, also for an import of another user."""
     found = call.api.imports.tasks.get(call.query.id)
     if found is None or found.user != call.user or found.place != _place(call):
         raise NotFound(f"no import {call.query.id!r} on this branch")

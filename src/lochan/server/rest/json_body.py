@@ -1,4 +1,5 @@
-"""The JSON body of a request: refused if it is too large, no JSON, ambiguous, or not what the operation takes."""
+"""Reads the JSON body of a request. It is refused if it is too large, not JSON, ambiguous, or not what the operation
+takes."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from lochan.formats.json_names import repeated_name
 from lochan.server.api.errors import HttpError
 from lochan.server.rest.operation import JSON
 
-BODY_BYTES_MAX = 16 << 20  # those of objects have no limit
+BODY_BYTES_MAX = 16 << 20  # the bodies of objects have no limit
 _DRAINED_BYTES_MAX = 128 << 20
 
 
 async def parse_body(request: Request, kind: Any) -> Any:
-    """Raises 400, which names the field or the header, and 413."""
+    """Returns the body. Raises 400, naming the field or the header, and 413."""
     media = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if media != JSON:
         raise HttpError(400, f"in the header content-type: the body must be {JSON}, not {media[:80]!r}")
@@ -33,8 +34,8 @@ async def parse_body(request: Request, kind: Any) -> Any:
 
 
 async def read_body(request: Request, bytes_max: int) -> bytes:
-    """Raises 413. A body that is too large is read to its end, and forgotten: many clients look at the answer only when
-    they have sent everything. One that is very much too large is not."""
+    """Returns the body. Raises 413. A body that is too large is read to its end and discarded, because many clients
+    look at the answer only after they have sent everything. A body that is far too large is not read."""
     refusal = HttpError(413, f"the body has more than {bytes_max:,} bytes")
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > _DRAINED_BYTES_MAX:

@@ -1,6 +1,6 @@
-"""Whose credentials a header has, for requests on a short way: an access key and its secret in HTTP's Basic scheme,
-which the general path has let in before. The secret need not be decrypted again then. That the key is still in force is
-left to the caller."""
+"""Says whose credentials a header has, for requests on a short path: an access key and its secret in HTTP's Basic
+scheme, which the general path has let in before. The secret then need not be decrypted again. The caller checks that
+the key is still in force."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class KnownKeys:
         return self._keys.get(digest)
 
     async def learn(self, scope: Scope) -> None:
-        """From a request that the general path has let in. The secret is compared once more, with that of the very key
-        that is kept."""
+        """Learns the key of a request that the general path has let in. The secret is compared once more, with that of
+        the very key that is kept."""
         header = basic_header(scope)
         if not header or self.find(header) is not None:
             return
@@ -48,13 +48,13 @@ class KnownKeys:
 
 
 def digest_of(authorization: bytes) -> bytes:
-    """By which a header is known: it holds a secret, which is not kept."""
+    """Returns the digest by which a header is known. The header contains a secret, which is not kept."""
     return sha256(authorization).digest()
 
 
 def basic_header(scope: Scope) -> bytes:
-    """The only one, if it is by HTTP's Basic scheme and nobody could read it on its way; else nothing. A secret in the
-    clear is refused by the general path, before it is looked at."""
+    """Returns the only authorization header, if it uses HTTP's Basic scheme and nobody could read it on its way.
+    Otherwise, returns an empty value. The general path refuses a secret in the clear before it looks at it."""
     given = [value for name, value in scope["headers"] if name == b"authorization"]
     if len(given) != 1 or given[0][: len(_BASIC)].lower() != _BASIC:
         return b""

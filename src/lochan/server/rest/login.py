@@ -1,4 +1,4 @@
-"""Log in and out, and what a client asks before it does."""
+"""Logs in and out, and answers what a client asks before it does."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ async def login(call: RestCall) -> Answer:
 
 
 async def _sign_in(call: RestCall, given: LoginInformation) -> SignIn:
-    """What is an access key, also of somebody who may not sign in, is not shown to the directory, nor is its secret."""
+    """Signs in. The directory is not shown an access key, even if its user may not sign in, nor the secret of one."""
     api, name, secret = call.api, given.access_key_id, given.secret_access_key
     if api.directory is not None and (await api.access.state()).key(name) is None:
-        from lochan.server.ldap.sign_in import sign_in_by_directory  # with a package that few need
+        from lochan.server.ldap.sign_in import sign_in_by_directory  # imports a package that few need
 
         return await sign_in_by_directory(api, api.directory, call.request, name, secret)
     await by_secret(api, call.request, name, secret)
@@ -63,7 +63,7 @@ async def _sign_in(call: RestCall, given: LoginInformation) -> SignIn:
 
 
 async def begin_session(api: Api, request: Request, signed_in: SignIn) -> NewSession:
-    """For whoever has just signed in by this request."""
+    """Opens a session for the user who has just signed in by this request."""
     context: RequestContext = request.scope[CONTEXT]
     context.user = signed_in.user
     here = signed_in._replace(address=address_of(context.source))
@@ -80,7 +80,7 @@ async def logout(call: RestCall) -> Answer:
     session = await find_session(call.api.access, token.strip(), call.context.arrived)
     if session is not None:
         call.context.user = session.user
-        with suppress(NotFound):  # ended meanwhile
+        with suppress(NotFound):  # the session has ended meanwhile
             await end_session(call.api.access, session.id, actor=Actor(session.user, CLIENT, call.context.source))
     return Response(status_code=204, headers={"set-cookie": session_cookie(call.request, "", 0)})
 

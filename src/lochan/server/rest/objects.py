@@ -1,4 +1,4 @@
-"""Objects: listed, read, written, copied and deleted."""
+"""Lists, reads, writes, copies and deletes objects."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def get_object(call: RestCall) -> Answer:
     if status == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{found.size}"
     headers["content-length"] = str(stop - start)
-    headers["content-type"] = found.content_type or _BYTES  # as it was stored, without a character set of ours
+    headers["content-type"] = found.content_type or _BYTES  # as it was stored, without a character set that we add
     if call.request.method == "HEAD":
         return Response(status_code=status, headers=headers)
     return StreamingResponse(_pieces(found, start, stop), status, headers)
@@ -183,7 +183,7 @@ async def delete_objects(call: RestCall) -> Answer:
         await _branch(call).delete(*paths, key=call.key)
     except NotFound:
         raise
-    except LochanError as error:  # as the client expects it: by path
+    except LochanError as error:  # the client expects an error for each path
         errors = [ObjectError(status_code=status_of(error), message=error.message, path=each) for each in paths]
         return ObjectErrorList(errors=errors)
     return ObjectErrorList(errors=[])
@@ -216,7 +216,8 @@ def _branch(call: RestCall) -> Branch:
 
 
 async def _presign(call: RestCall, path: str) -> tuple[str, int]:
-    """A URL that gives the object's bytes, and when it ends: of the store, or else of this server. Raises NotFound."""
+    """Returns a URL that gives the object's bytes, and the time when it ends. It is a URL of the store, or otherwise of
+    this server. Raises NotFound."""
     found = await _ref(call).presign(path, expires_s=EXPIRES_S)
     if found is not None:
         return found.url, seconds(found.expires)
@@ -225,8 +226,8 @@ async def _presign(call: RestCall, path: str) -> tuple[str, int]:
 
 
 async def _listed_address(call: RestCall, presign: bool) -> Callable[[str], str]:
-    """Returns a function that gives the address of each listed object. All are addresses of this server: addresses of
-    the store would need a look at each object."""
+    """Returns a function that gives the address of each listed object. All are addresses of this server, because
+    addresses of the store would need a look at each object."""
     if not presign:
         return partial(_address, call)
     return partial((await UrlSigner.of(call.api, call.request)).object, call.name("repository"), call.name("ref"))
@@ -243,7 +244,7 @@ async def _pieces(found: Any, start: int, stop: int) -> AsyncIterator[bytes]:
 
 
 def _span(request: Request, size: int) -> tuple[int, int, int]:
-    """Start, stop and status. A range that cannot be understood is ignored, as HTTP says."""
+    """Returns start, stop and status. A range that cannot be understood is ignored, as HTTP says."""
     unit, _, text = request.headers.get("range", "").partition("=")
     first, dash, last = text.strip().partition("-")
     if unit.strip() != "bytes" or not dash or "," in text or not (first + last).isdecimal() or len(first + last) > 38:

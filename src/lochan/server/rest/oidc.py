@@ -1,4 +1,4 @@
-"""Sign in at a provider of OpenID Connect: on the way there, and on the way back."""
+"""Handles sign-ins with a provider of OpenID Connect, on the way there and on the way back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lochan.server.rest.operation import Answer, Resource, RestCall
 
 RESOURCE = Resource("auth")
 PATH = "/api/v1/auth/oidc"
-_NAME = "oidc"  # of the bucket of failed logins; no access key has so short an id
+_NAME = "oidc"  # the name for the bucket of failed logins; no access key has so short an id
 _GROUPS_MAX = 10_000
 _ERROR_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -112,7 +112,7 @@ async def _sign_in(call: RestCall, provider: OidcProvider) -> Response:
 
 
 def _identity(claims: Mapping[str, Any], provider: OidcProvider) -> ExternalIdentity:
-    """Raises 403."""
+    """Returns the identity. Raises 403."""
     settings = provider.settings
     name, groups = claims.get(settings.name_claim), claims.get(settings.groups_claim, ())
     if not isinstance(name, str) or not name:
@@ -141,7 +141,8 @@ def _callback_url(request: Request, provider: OidcProvider) -> str:
 
 
 def _flow_cookie(request: Request, value: str, seconds: int) -> str:
-    """It must come along when the provider sends the browser back, which a Strict one would not."""
+    """Returns the cookie. The browser must send it when the provider sends the browser back, which it would not do with
+    a Strict one."""
     attributes = f"Path={PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure(request)}"
     return f"{oidc_flow.COOKIE}={value}; {attributes}"
 
@@ -154,7 +155,7 @@ def _redirect(url: str, *cookies: str) -> Response:
 
 
 def _error_page(request: Request, error: HttpError | LochanError) -> Response:
-    """For a person, who has a browser in front of them. What others have written is shown as text."""
+    """Returns a page for a person with a browser. What others have written is shown as text."""
     status = error.status if isinstance(error, HttpError) else status_of(error)
     text = error.message if isinstance(error, HttpError) else text_of(error)
     headers = error.headers if isinstance(error, HttpError) else {}

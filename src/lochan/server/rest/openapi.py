@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of operations."""
+"""Writes the OpenAPI document from the table of operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECURITY = {
 
 
 def document(operations: Sequence[Operation], base: str) -> bytes:
-    """As JSON."""
+    """Returns the document as JSON."""
     kinds = [each for operation in operations for each in _kinds(operation)]
     schemas, components = msgspec.json.schema_components([*kinds, ErrorMessage], ref_template=_REF)
     by_kind = dict(zip(map(repr, [*kinds, ErrorMessage]), schemas, strict=True))
@@ -81,7 +81,7 @@ def _describe_operation(operation: Operation, schemas: dict[str, Any]) -> dict[s
 
 
 def _without_body(described: dict[str, Any], id: str) -> dict[str, Any]:
-    """HEAD as GET, of which it is said. Its refusals have no body either."""
+    """Describes HEAD like the GET that it belongs to. Its refusals have no body either."""
     answers = {status: {"description": each["description"]} for status, each in described["responses"].items()}
     return {**described, "operationId": id, "responses": answers}
 

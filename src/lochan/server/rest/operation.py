@@ -1,4 +1,4 @@
-"""An operation of the REST API: what it takes, what it answers, and the function that handles it.
+"""Describes an operation of the REST API: what it takes, what it answers, and the function that handles it.
 
 The table of operations is the only place that knows a path. The routes and the OpenAPI document are made from it, so
 neither can promise what the other does not do.
@@ -20,7 +20,7 @@ from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
 
 JSON = "application/json"
-PLAIN_TEXT: Any = Annotated[str, msgspec.Meta(description="not JSON")]  # of an answer
+PLAIN_TEXT: Any = Annotated[str, msgspec.Meta(description="not JSON")]  # for an answer
 _KEY = "idempotency-key"
 
 Query = TypeVar("Query", bound=msgspec.Struct)
@@ -28,18 +28,18 @@ Body = TypeVar("Body")
 
 
 class NoQuery(msgspec.Struct, frozen=True):
-    """An operation without parameters in its query string."""
+    """The parameters of an operation that has none in its query string."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestCall:
-    """One request, taken apart. `lake` checks the rights of the user."""
+    """One parsed request. `lake` checks the rights of the user."""
 
     api: Api
     request: Request
     lake: Lake
     query: Any  # the operation's `query`
-    body: Any  # the operation's `body`; None: it has none
+    body: Any  # the operation's `body`, or None if it has none
 
     def name(self, parameter: str) -> str:
         """Returns a parameter of the path."""
@@ -48,7 +48,7 @@ class RestCall:
 
     @property
     def key(self) -> str:
-        """The idempotency key; empty: there is none."""
+        """The idempotency key, or an empty string."""
         return self.request.headers.get(_KEY, "")
 
     @property
@@ -71,18 +71,18 @@ class Operation(NamedTuple):
     path: str  # below /api/v1
     handle: Handle
     query: type[msgspec.Struct]
-    body: Any  # the type of the JSON body; None: there is none, or the handler reads it
-    answers: Mapping[int, Any]  # the type of the body by status; None: no body
-    tag: str  # the resource, for the document
+    body: Any  # the type of the JSON body; None if there is none, or if the handler reads it
+    answers: Mapping[int, Any]  # the type of the body by status; None if there is no body
+    tag: str  # the resource that the document shows it under
     open: bool  # whether it needs no access key
-    media: str  # of a body that is not JSON; of answers, several may stand there, with commas between them
-    headers: Mapping[str, str]  # of the request, that the operation knows, with what each is for
+    media: str  # the type of a body that is not JSON; several types of answers are separated by commas
+    headers: Mapping[str, str]  # the headers of the request that the operation knows, with what each is for
     presigned: bool = False  # whether an address of it may be given out, which is signed in its query
-    head: str = ""  # the id of the same without a body, for the document; empty: nobody asks for it
+    head: str = ""  # the id of the same operation without a body, for the document; empty if there is none
 
     @property
     def status(self) -> int:
-        """The status of success."""
+        """The status of a success."""
         return min(self.answers)
 
 
@@ -135,7 +135,8 @@ class Resource:
 
 
 def parse_query(request: Request, kind: type[Query]) -> Query:
-    """Raises 400, which names the parameter. Unknown parameters are ignored, as clients send more than they must."""
+    """Returns the parameters. Raises 400, naming the parameter. Unknown parameters are ignored, because clients send
+    more than they have to."""
     fields = _parameters(kind)
     given: dict[str, Any] = {}
     for name in set(request.query_params.keys()) & fields.keys():
@@ -149,7 +150,7 @@ def parse_query(request: Request, kind: type[Query]) -> Query:
 
 @cache
 def _parameters(kind: type[msgspec.Struct]) -> dict[str, bool]:
-    """By name, whether there may be several values."""
+    """Returns, by name, whether a parameter may have several values."""
     return {
         field.encode_name: getattr(field.type, "__origin__", None) is tuple for field in msgspec.structs.fields(kind)
     }

@@ -1,4 +1,4 @@
-"""Lists, page by page: `after`, `amount` and `prefix` in, the results and where to go on out."""
+"""Makes lists page by page. It takes `after`, `amount` and `prefix`, and returns the results and where to continue."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class PageQuery(msgspec.Struct, frozen=True):
 
 
 def page_limit(amount: int) -> int:
-    """The most results of one page."""
+    """Returns the largest number of results on one page."""
     return AMOUNT_MAX if amount < 1 else min(amount, AMOUNT_MAX)
 
 
 def pagination(count: int, next: str) -> Pagination:
-    """`next` is where the next page begins; empty: there is none."""
+    """Returns the pagination. `next` is where the next page begins, or empty if there is none."""
     return Pagination(has_more=bool(next), next_offset=next, results=count, max_per_page=AMOUNT_MAX)
 
 
@@ -53,8 +53,8 @@ async def page_by_name(
 async def page_by_position(
     items: AsyncIterator[Any], after: Callable[[Any], bool], offset: Callable[[Any], str], begun: bool, limit: int
 ) -> tuple[list[Any], Pagination]:
-    """Returns a page of items that come in any order: those behind the one that `after` recognises, or from the first
-    one if it has `begun`."""
+    """Returns a page of items that come in any order. It contains those behind the item that `after` recognises, or
+    starts with the first one if it has `begun`."""
     found: list[Any] = []
     async for item in items:
         if not begun:

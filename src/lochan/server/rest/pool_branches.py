@@ -1,4 +1,4 @@
-"""Branches of pools: made, listed, deleted, merged; commits on them taken back. Logs, diffs and tags of a pool are
+"""Creates, lists, deletes and merges branches of pools, and reverts commits on them. Logs, diffs and tags of a pool are
 those of its repository, which has the same name."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BRANCHES = "/pools/{pool}/branches"
 
 class PoolBranchCreation(WireRequest, frozen=True, kw_only=True):
     name: str
-    source: str = ""  # any ref; empty: the default branch
+    source: str = ""  # any ref; the default branch if empty
 
 
 class PoolBranchList(WireValue, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class PoolMerge(CommitBody, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class PoolRevert(CommitBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ref: str
-    parent: int = 1  # of a merge: against which parent
+    parent: int = 1  # for a merge, the parent to compare with
 
 
 @RESOURCE.operation("GET", _BRANCHES, {200: PoolBranchList}, query=PageQuery)

@@ -1,4 +1,4 @@
-"""The rows of a load, as they come in the body of a request: which format they have."""
+"""Says which format the rows of a load have that come in the body of a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.requests import Request
 from lochan.api.load import LoadOptions
 from lochan.server.api.errors import HttpError
 
-# By media type. An empty format: the first bytes tell.
+# By media type. If a format is empty, the first bytes decide.
 FORMATS = {
     "application/x-ndjson": "ndjson",
     "application/ndjson": "ndjson",
@@ -27,13 +27,13 @@ FORMATS = {
     "application/octet-stream": "",
     "application/gzip": "",
     "application/zstd": "",
-    "application/x-www-form-urlencoded": "",  # what curl says of any body, unless it is told otherwise
+    "application/x-www-form-urlencoded": "",  # curl sends this for any body, unless it is told otherwise
 }
-_PACKED = ("", "identity", "gzip", "zstd")  # what the first bytes tell too
+_PACKED = ("", "identity", "gzip", "zstd")  # the first bytes show these too
 
 
 def load_options(request: Request, format: str, on_error: str, row_tag: str) -> LoadOptions:
-    """Raises 400 for a type that holds no rows."""
+    """Returns the options of a load. Raises 400 for a type that contains no rows."""
     media = request.headers.get("content-type", "application/octet-stream").partition(";")[0].strip().lower()
     packed = request.headers.get("content-encoding", "").strip().lower()
     if packed not in _PACKED:

@@ -1,4 +1,4 @@
-"""Pools: made, listed, renamed, dropped; their rows loaded, deleted and compacted. Each change is one commit."""
+"""Creates, lists, renames and drops pools, and loads, deletes and compacts their rows. Each change is one commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BranchName = Annotated[str, msgspec.Meta(description="empty: the default branch"
 
 class PoolCreation(WireRequest, frozen=True, kw_only=True):
     name: str
-    key: tuple[str, ...] = ()  # what rows are sorted by, such as `ts:time`, `id:desc`; empty: the whole row
+    key: tuple[str, ...] = ()  # what rows are sorted by, such as `ts:time`, `id:desc`; the whole row if empty
     times: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
     nulls: Literal["first", "last"] = "last"
@@ -58,7 +58,7 @@ class CommitBody(WireRequest, frozen=True, kw_only=True):
 
 
 class BranchCommitBody(CommitBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    branch: str = ""  # empty: the default branch
+    branch: str = ""  # the default branch if empty
 
 
 class RowDeletion(BranchCommitBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -204,7 +204,7 @@ def _pool(call: RestCall) -> Pool:
 
 
 async def _pool_info(call: RestCall) -> RepositoryInfo:
-    """Raises NotFound, also for a repository of files."""
+    """Returns the pool. Raises NotFound, also for a repository of files."""
     found = await _pool(call).show()
     if found.kind != "pool":
         raise NotFound(f"no pool {found.name!r} in this lake", hint="there is a repository of files of that name")

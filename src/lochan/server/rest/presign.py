@@ -1,5 +1,5 @@
-"""Links to objects, and addresses that take their bytes, for clients without keys of the store: where the store cannot
-sign, the server signs addresses of its own, by the access key of whoever asks. They end with that key."""
+"""Makes links to objects, and addresses that take their bytes, for clients without keys of the store. If the store
+cannot sign, the server signs addresses of its own with the access key of the user who asks. They end with that key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MICROSECONDS = 1_000_000
 
 
 class UrlSigner:
-    """For one request."""
+    """Signs URLs for one request."""
 
     def __init__(
         self, api: Api, request: Request, id: str, secret: str, token: str = "", expires_s: int = EXPIRES_S
@@ -45,17 +45,17 @@ class UrlSigner:
         found = await api.access.find_key(context.access_key, context.arrived)
         if found is None:
             raise HttpError(401, "the access key of this session was revoked: log in again")
-        if context.session_token:  # what narrows the session narrows its links too
+        if context.session_token:  # what limits the session also limits its links
             by = context.session_id, context.session_secret, context.session_token
             return cls(api, request, *by, expires_s=expires_s)
         return cls(api, request, context.access_key, found.secret, expires_s=expires_s)
 
     def object(self, repository: str, ref: str, path: str) -> str:
-        """To read an object, at the S3 gateway."""
+        """Returns a URL that reads an object, at the S3 gateway."""
         return self._signed("GET", f"/{repository}/{ref}/{path}", "")
 
     def upload(self, path: str, query: dict[str, str]) -> str:
-        """To put bytes, at the API. The path is that of an operation."""
+        """Returns a URL that puts bytes, at the API. The path is that of an operation."""
         return self._signed("PUT", path, urlencode(query, quote_via=quote, safe=""))
 
     def _signed(self, method: str, path: str, query: str) -> str:

@@ -1,5 +1,5 @@
-"""Objects that clients upload in parts, each to an address that is signed: the parts are put at this server, by whoever
-has the address, and become one object when the upload is completed."""
+"""Handles objects that clients upload in parts, each to a signed address. Whoever has the address puts the part at this
+server, and the parts become one object when the upload is completed."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def _upload(call: RestCall) -> Upload:
 
 
 def _place(call: RestCall) -> str:
-    """What is called the physical address of an upload: the name of its object. Where its parts lie is our own affair,
-    and nobody can put bytes there."""
+    """Returns what is called the physical address of an upload: the name of its object. Where its parts lie is
+    internal, and nobody can put bytes there."""
     return named_address(call.name("repository"), call.name("branch"), call.query.path)
 
 

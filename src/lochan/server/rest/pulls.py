@@ -1,5 +1,5 @@
-"""Pull requests, as the published client knows them. Reviews, comments and checks have routes of their own, by the
-table of verbs."""
+"""Handles pull requests, as the published client knows them. Reviews, comments and checks have their own routes, from
+the table of verbs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESOURCE = Resource("pulls")
 
 _PULLS = "/repositories/{repository}/pulls"
 _PULL = f"{_PULLS}/{{pull_request}}"
-_STATUSES = {"closed": "ended"}  # of the published client: whatever is not open any more
+_STATUSES = {"closed": "ended"}  # the statuses of the published client; `closed` means whatever is no longer open
 
 
 class PullsQuery(PageQuery, frozen=True):
@@ -91,7 +91,7 @@ async def update_pull_request(call: RestCall) -> Answer:
         raise HttpError(400, "in the body: a pull request is merged by PUT …/merge, not by its status")
     if wanted.title is None and wanted.description is None and wanted.status is None:
         raise HttpError(400, "in the body: nothing was given to change")
-    # Each is a change of its own, with a key of its own.
+    # Each is a separate change, with a key of its own.
     if wanted.title is not None or wanted.description is not None:
         await pull.update(title=wanted.title, description=wanted.description, key=call.key)
     if wanted.status is not None and (await pull.show()).status != wanted.status:

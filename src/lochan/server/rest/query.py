@@ -1,4 +1,4 @@
-"""Queries: posted, whose rows are the answer; listed, looked at and cancelled while they run."""
+"""Runs queries, whose rows are the answer, and lists, shows and cancels them while they run."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Dumps of a repository's refs, and what brings them back.
+"""Dumps a repository's refs, and restores them.
 
-A dump is all branches and tags with their commits. lakeFS keeps it on its store and gives ids; here the ids are the
-dump itself, as text, so that nothing has to be kept for it and garbage collection need not know it:
+A dump contains all branches and tags with their commits. lakeFS keeps it on its store and returns ids. Here, the ids
+are the dump itself, as text, so nothing has to be stored for it, and garbage collection need not know about it:
 
     <what>:<base64url of MessagePack: repository id, {name: commit id}>:<the first 16 hex digits of its SHA-256>
 
-The commits stay in the lake for as long as its rules keep them. So a dump belongs to one repository, and what is
-brought back are refs that are gone since: one that stands elsewhere by now is never moved. A bare repository takes the
-dump of another one of the lake: its commits are copied with their objects.
+The commits stay in the lake for as long as its rules keep them. So a dump belongs to one repository, and restores the
+refs that have been lost since. A ref that is at another commit by now is never moved. A bare repository takes the dump
+of another repository of the lake: its commits are copied with their objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESOURCE = Resource("dumps")
 _REPOSITORY = "/repositories/{repository}"
 _COMMITS, _BRANCHES, _TAGS = "commits", "branches", "tags"
 _COMMIT_BYTES = 32
-_NAMED = 3  # refs that a refusal names
+_NAMED = 3  # how many refs a refusal names
 _DUMP, _RESTORE = "dumpSubmit", "restoreSubmit"
 
 
@@ -135,7 +135,7 @@ def _encode(what: str, repository: str, refs: Mapping[str, str]) -> str:
 
 
 def _decode(what: str, field: str, text: str) -> tuple[str, dict[str, str]]:
-    """The repository's id and the refs. Raises 400."""
+    """Returns the repository's id and the refs. Raises 400."""
     kind, _, rest = text.partition(":")
     body, _, digest = rest.partition(":")
     try:
@@ -154,11 +154,11 @@ def _decode(what: str, field: str, text: str) -> tuple[str, dict[str, str]]:
 class _Restore(NamedTuple):
     repository: Repository
     missing: _Refs
-    source: str  # the repository that the commits come from; empty: the same
+    source: str  # the repository that the commits come from; empty if it is the same
 
 
 async def _missing(call: RestCall) -> _Restore:
-    """What the dump has and the repository has not. Raises 400, Conflict, NotFound."""
+    """Returns what the dump contains and the repository does not. Raises 400, Conflict and NotFound."""
     repository, wanted = call.lake.repository(call.name("repository")), call.body
     id, now = (await repository.show()).id, await _refs(repository)
     fields = {
@@ -183,7 +183,7 @@ async def _missing(call: RestCall) -> _Restore:
 
 
 async def _source(call: RestCall, repository: Repository, id: str) -> str:
-    """Returns the name of the repository that the dump is of. Raises Conflict if its refs cannot be restored here."""
+    """Returns the name of the repository that was dumped. Raises Conflict if its refs cannot be restored here."""
     if not await repository.is_bare():
         raise Conflict(
             f"the dump is not of repository {repository.name!r}, which has refs of its own",
@@ -219,7 +219,8 @@ def _refuse_moved(refs: _Refs, now: _Refs) -> None:
 
 
 async def _bring_back(restore: _Restore) -> None:
-    """Into a bare repository all at once; else one after the other: if it breaks off, doing it again goes on."""
+    """Restores the refs, in a bare repository all at once, and otherwise one after the other. If that breaks off,
+    repeating it continues."""
     repository, missing, source = restore
     if source:
         await repository.restore_history(source, missing.branches, missing.tags)
@@ -238,7 +239,7 @@ def _begin(call: RestCall, what: str, work: Coroutine[Any, Any, Response]) -> Ta
 
 
 def _task(call: RestCall, what: str) -> TaskInfo:
-    """Raises NotFound, also for one of somebody else."""
+    """Returns the task. Raises NotFound, also for a task of another user."""
     about = f"{what} {call.name('repository')}"
     for each in call.api.tasks.of(call.user):
         if each.id == call.query.task_id and each.operation == about:

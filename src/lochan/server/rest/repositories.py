@@ -1,4 +1,4 @@
-"""Repositories, and their settings."""
+"""Handles repositories and their settings."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def set_branch_protection_rules(call: RestCall) -> Answer:
     before = await repository.protections()
     if expected is not None and expected != _etag([BranchProtectionRule(pattern=each.pattern) for each in before]):
         raise HttpError(412, "the rules have changed since they were read: read them again")
-    known = {each.pattern: each for each in before}  # what exactly they block stays
+    known = {each.pattern: each for each in before}  # what exactly they block stays the same
     rules = {each.pattern: known.get(each.pattern) or _protection(each.pattern) for each in wanted}
     await repository.set_protections([*rules.values()], expected=before, key=call.key)
     return None

@@ -1,4 +1,4 @@
-"""All operations of the REST API, and how a request becomes a call of one."""
+"""Lists all operations of the REST API, and turns a request into a call of one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RESOURCES = (
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource.operations)
 
-_SHORT = (fast_stat.OPERATION, fast_rows.OPERATION)  # operations with a short way for those who are known
+_SHORT = (fast_stat.OPERATION, fast_rows.OPERATION)  # operations with a short path for known keys
 
 Handler = Callable[[Api, Request], Awaitable[Response]]
 
@@ -98,7 +98,7 @@ def _response(operation: Operation, answer: Answer) -> Response:
 
 
 def note_load(api: Api, context: RequestContext, pool: str, error: LochanError | None) -> None:
-    """What the layers around the verb record of a load on the general path."""
+    """Records what the layers around the verb record of a load on the general path."""
     caller = context.caller(CLIENT)
     CallLog(api.usage, api.clock, caller).note(Use(fast_rows.VERB, pool, "", "", 0, error))
     if logs_every_call():
@@ -106,7 +106,7 @@ def note_load(api: Api, context: RequestContext, pool: str, error: LochanError |
 
 
 def note_stat(api: Api, context: RequestContext, stat: fast_stat.StatRequest) -> None:
-    """What the layers around the verb record of a `stat` on the general path."""
+    """Records what the layers around the verb record of a `stat` on the general path."""
     caller = context.caller(CLIENT)
     used = Use(fast_stat.VERB, stat.repository, stat.ref, stat.path, 0, None)
     CallLog(api.usage, api.clock, caller).note(used)

@@ -1,4 +1,4 @@
-"""Bytes that a client puts on the store by itself, and then links to a path."""
+"""Handles bytes that a client puts on the store itself and then links to a path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BRANCH = "/repositories/{repository}/branches/{branch}"
 _BACKING = f"{_BRANCH}/staging/backing"
 _BYTES = "application/octet-stream"
 _MD5 = re.compile("[0-9a-f]{32}")
-_TOKEN = "#token="  # behind an address that was given out: no store has it in a name of ours
+_TOKEN = "#token="  # follows an address that was given out; no store uses it in a name of ours
 
 
 class AddressQuery(PathQuery, frozen=True):

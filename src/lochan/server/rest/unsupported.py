@@ -1,5 +1,6 @@
-"""Operations that the published client has and a lake has not. They are answered with 501 and what to use instead, so
-that a program finds out why it cannot go on; they are not in the OpenAPI document, which describes what there is."""
+"""Defines the operations that the published client has and a lake does not. They are answered with 501 and what to use
+instead, so that a program learns why it cannot continue. They are not in the OpenAPI document, which describes what
+exists."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _PREFLIGHT = "rights are not tried in advance: send the request itself, which is
 
 
 class UnsupportedRoute(NamedTuple):
-    path: str  # below /api/v1; `rest` stands for all that follows
+    path: str  # the path below /api/v1; `rest` stands for all that follows
     message: str
     methods: tuple[str, ...] = METHODS
 

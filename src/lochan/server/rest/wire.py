@@ -1,4 +1,4 @@
-"""The values of requests and answers, with the names and types that the published client gives them.
+"""Defines the values of requests and answers, with the names and types that the published client gives them.
 
 Times are in whole seconds since 1970. A field that a client may leave out has a default.
 """
@@ -17,11 +17,12 @@ Texts = dict[str, str]
 
 
 class WireValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """What is sent."""
+    """A value that is sent."""
 
 
 class WireRequest(WireValue, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is received. A field that it does not have is refused: a client that sends one wants what is not done."""
+    """A value that is received. A field that it does not have is refused, because a client that sends one wants
+    something that would not be done."""
 
 
 class ErrorMessage(WireValue, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ class WireRepository(WireValue, frozen=True, kw_only=True):
     default_branch: str
     storage_namespace: str
     storage_id: str = ""
-    read_only: bool | msgspec.UnsetType = msgspec.UNSET  # lists leave it out: only the repository itself knows it
+    read_only: bool | msgspec.UnsetType = msgspec.UNSET  # not in lists, because only the repository itself knows it
 
     @classmethod
     def of(
@@ -210,7 +211,7 @@ class DiffObjectStat(WireValue, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, found: ObjectInfo) -> DiffObjectStat:
-        """As `ObjectStats` says it."""
+        """Returns the details as `ObjectStats` shows them."""
         return cls(
             checksum=found.etag,
             mtime=seconds(found.mtime),
@@ -224,7 +225,7 @@ class WireDiff(WireValue, frozen=True, kw_only=True):
     path: str
     path_type: Literal["common_prefix", "object"]
     size_bytes: int = 0
-    right: DiffObjectStat | msgspec.UnsetType = msgspec.UNSET  # only where a client asks for it
+    right: DiffObjectStat | msgspec.UnsetType = msgspec.UNSET  # only if a client asks for it
 
     @classmethod
     def of(cls, change: Change) -> WireDiff:
@@ -314,7 +315,7 @@ class ObjectStats(WireValue, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, found: ObjectInfo, address: str, *, metadata: bool = True, expires: int = 0) -> ObjectStats:
-        """`checksum` is what the client compares versions by, so it is the ETag."""
+        """Returns the details of an object. `checksum` is what the client compares versions by, so it is the ETag."""
         return cls(
             path=found.path,
             path_type="object",
@@ -461,15 +462,15 @@ class AuthenticationToken(WireValue, frozen=True, kw_only=True):
 
 
 class OidcCapability(WireValue, frozen=True, kw_only=True):
-    title: str  # of a button
+    title: str  # the title of a button
     path: str = "/api/v1/auth/oidc/login"  # where a browser goes; `next` in its query is where it returns to
 
 
 class AuthCapabilities(WireValue, frozen=True, kw_only=True):
     invite_user: bool = False
     forgot_password: bool = False
-    oidc: OidcCapability | None = None  # None: nobody signs in so
-    ldap: bool = False  # whether a directory's names and passwords are taken beside access keys and secrets
+    oidc: OidcCapability | None = None  # None if users cannot sign in this way
+    ldap: bool = False  # whether a directory's names and passwords are accepted besides access keys and secrets
 
 
 class SetupState(WireValue, frozen=True, kw_only=True):
@@ -492,7 +493,7 @@ class Setup(WireRequest, frozen=True, kw_only=True, rename="camel"):
 
 
 class SetupRequest(WireRequest, frozen=True, kw_only=True):
-    token: str  # of the link that the server printed
+    token: str  # the token of the link that the server printed
     username: str = "admin"
 
 

@@ -1,3 +1,3 @@
-"""The fast path of plain requests: a signature verified by what is known of its client already, one probe of the
-journals for all requests of a moment, and headers that were made before. Whatever is not plain takes the general path,
-and so does whatever would be refused: the answers are the same."""
+"""Contains the fast path of plain requests. A signature is verified by what is already known of its client, the
+journals are probed once for all requests of a moment, and headers are reused. Any request that is not plain, or would
+be refused, takes the general path. The answers are the same."""

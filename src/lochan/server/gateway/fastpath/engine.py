@@ -1,7 +1,7 @@
-"""What the fast path does below the verbs: it looks at what is known already (`server/ref_cache.py`), reads small
-bodies at once, and hands small bodies to their pack. Nothing else of the gateway reaches below `lochan.api`.
+"""Does what the fast path needs below the verbs: it looks at what is known already (`server/ref_cache.py`), reads small
+bodies at once, and hands small bodies to their pack. Nothing else in the gateway reaches below `lochan.api`.
 
-The headers of objects are kept for as long as they are found where they were found before.
+The headers of an object are kept for as long as the object is found where it was found before.
 """
 
 from array import array
@@ -29,19 +29,19 @@ from lochan.versioning.open_repository import OpenRepository as OpenRepository
 from lochan.versioning.repositories import POOL
 
 OBJECTS_BYTES_MAX = 32 << 20  # some 25,000 objects
-_OBJECT_BYTES = 1_200  # with its block, and the headers that every object has
-_ASKED_MAX = 1 << 16  # paths of which it is known that they were asked for before: 512 KiB
+_OBJECT_BYTES = 1_200  # including its block, and the headers that every object has
+_ASKED_MAX = 1 << 16  # how many paths are remembered as asked for once: 512 KiB
 _HEADER_BYTES = 160
 
 
 def reads_at_once(session: ServerSession) -> bool:
-    """Whether the lake is on a disk. Elsewhere a request waits for the network, and what it takes here does not
-    matter."""
+    """Returns whether the lake is on a disk. Elsewhere, a request waits for the network, and the time
+    it takes here does not matter."""
     return capability(session.lake.store, SmallReads) is not None
 
 
 def write_beside(session: ServerSession) -> None:
-    """On a disk, small files are written by a process beside this one. It ends with this one."""
+    """Lets another process write small files if the lake is on a disk. That process ends with this one."""
     writer = capability(session.lake.store, WriterProcess)
     if writer is not None:
         writer.write_beside()
@@ -52,31 +52,31 @@ def holds_rows(repository: OpenRepository) -> bool:
 
 
 def lies_elsewhere(repository: OpenRepository) -> bool:
-    """In a storage of its own, which need not be a disk although the lake is on one."""
+    """Returns whether the repository has a storage of its own, which need not be a disk even if the lake is on one."""
     return bool(repository.repository.storage)
 
 
 class CachedObject:
-    """An object, with what HeadObject says of it. `source` is where it was found: the change itself if it is in no run
-    yet, else everything that is settled below the branch. Both are values, so whatever is found in the same source at
-    the same path is the same object."""
+    """An object, with what HeadObject says about it. `source` is where it was found: the change itself if it is not yet
+    in a run, otherwise everything that is settled below the branch. Both are values, so whatever is found in the same
+    source at the same path is the same object."""
 
     __slots__ = ("block", "bytes", "headers", "size", "source", "with_checksums")
 
     def __init__(
         self, source: object, size: int, block: "Block | Unread | None", plain: Headers, summed: Headers, texts: int
     ) -> None:
-        """`texts` is how much its own headers take."""
+        """Creates a cached object. `texts` is how much memory its own headers take."""
         self.bytes = _OBJECT_BYTES + texts  # about what it takes in memory
         self.source = source
         self.size = size
-        self.block = block  # None: the body is no single block
+        self.block = block  # None if the body is not a single block
         self.headers = plain
         self.with_checksums = summed
 
 
 class Unread(Enum):
-    """A block that no request has needed yet: a HEAD has no use for it."""
+    """A block that no request has needed yet. A HEAD request does not need it."""
 
     BLOCK = 1
 
@@ -85,35 +85,35 @@ _UNREAD = Unread.BLOCK
 
 
 class ObjectCache:
-    """Objects by the paths of requests. One is answered again only if it is found in the same source again, in the
-    state that is new enough for the request: so no answer is older than what the branch has now, and a write makes the
-    answer of one path old.
+    """A cache of objects by the paths of requests. A cached object is used only if it is found in the same source
+    again, in a state that is new enough for the request. So no answer is older than what the branch holds now, and a
+    write makes the answer of only one path old.
 
-    Once the cache is full, a path is kept when it is asked for again. Where there are far more of them than can be
-    kept, hardly any comes again, and to keep each means to drop another for it, whose memory nobody has touched for
-    long."""
+    Once the cache is full, a path is kept only when it is asked for a second time. If there are far more paths than
+    fit, hardly any is asked for again. To keep each of them would mean dropping another one, whose memory has not been
+    touched for long."""
 
     def __init__(self, bytes_max: int = OBJECTS_BYTES_MAX) -> None:
         self._refs = RefCache()
         self._objects: BoundedCache[str, CachedObject] = BoundedCache(bytes_max)
         self._bytes_max = bytes_max
-        self._asked = array("q", bytes(8 * _ASKED_MAX))  # hashes of paths; one takes the place of another
+        self._asked = array("q", bytes(8 * _ASKED_MAX))  # hashes of paths; each replaces another one at its place
 
     @property
     def bytes(self) -> int:
         return self._objects.weight
 
     def branch(self, repository: OpenRepository, ref: str) -> CachedRef | None:
-        """In the state that is known, and as long as the repository's last record has the branch's number. None: there
-        is no such branch. Raises NotOpen if it has to be opened first: use `open`."""
+        """Returns the branch in the known state, which holds as long as the repository's last record has the branch's
+        number. Returns None if there is no such branch. Raises NotOpen if it has to be opened first, with `open`."""
         branch = repository.folded().find_branch(ref)
         return None if branch is None else self._refs.find(repository, ref, branch)
 
     def find(
         self, repository: OpenRepository, known: CachedRef, path: str, url_path: str, *, to_read: bool
     ) -> CachedObject | None:
-        """On that branch; `to_read` with its block. None: there is none. Raises NotOpen if files have to be opened
-        first: use `open`."""
+        """Returns the object at `path` on that branch, with its block if it is found `to_read`. Returns None if there
+        is none. Raises NotOpen if files have to be opened first, with `open`."""
         change = known.lookup.fresh(path)
         source: object = known.lookup.settled if change is None else change
         cached = self._objects.get(url_path)
@@ -132,7 +132,7 @@ class ObjectCache:
         return made
 
     async def open(self, repository: OpenRepository, ref: str, path: str) -> bool:
-        """Whether `find` may have another answer now: what it needs is open. Raises what reading raises."""
+        """Opens what `find` needs. Returns whether `find` may have another answer now. Raises what reading raises."""
         branch = repository.folded().find_branch(ref)
         if branch is None:
             return False
@@ -141,7 +141,8 @@ class ObjectCache:
 
 
 def _cached_object(repository: OpenRepository, source: object, found: Found, to_read: bool) -> CachedObject:
-    """REQUIRES: the same headers in the same order as the general path has them."""
+    """Returns what is cached of a found object. REQUIRES: the headers are the same, and in the same order, as on the
+    general path."""
     if isinstance(found, tuple):
         rows, row = found
         brief = rows.brief(row)
@@ -170,7 +171,7 @@ def hash_body(
     md5: str | None,
     checksums: Mapping[str, str | None],
 ) -> HashedBody:
-    """A small body. Raises where it is not what was declared."""
+    """Hashes a small body. Raises an error if the body is not what was declared."""
     return ready(
         path,
         data,
@@ -186,7 +187,7 @@ def hash_body(
 async def stage(
     repository: OpenRepository, branch: str, body: HashedBody, user: str, client: str, source: str
 ) -> Entry:
-    """Durable and seen by everybody when it returns."""
+    """Stages a body. When it returns, the object is durable and everybody can see it."""
     await repository.packing.stage(body, branch, Actor(user, client, source))
     repository.staged(branch)
     return body.entry

@@ -1,5 +1,5 @@
-"""Answers without a body that leave together: those of all requests that one turn of the event loop has finished. Why,
-`read_batch.py` says."""
+"""Sends answers without a body together: those of all requests that one turn of the event loop has finished.
+`read_batch.py` explains why."""
 
 import asyncio
 from typing import Any
@@ -8,15 +8,16 @@ from lochan.server.gateway.request import Headers
 
 
 class Outbox:
-    """Of one event loop."""
+    """The waiting answers of one event loop."""
 
     def __init__(self) -> None:
         self._held: list[tuple[Any, Headers, asyncio.Future[None]]] = []
 
     async def send(self, protocol: Any, headers: Headers) -> None:
-        """With status 200. Returns when the answer has left: to Granian, a task that ends before has none."""
+        """Sends an answer with status 200. Returns when the answer has left, because Granian sees no answer from a task
+        that ends before."""
         loop = asyncio.get_running_loop()
-        left = loop.create_future()  # one for each: who is cancelled takes no other along
+        left = loop.create_future()  # each has its own, so that cancelling one request does not cancel another
         if not self._held:
             loop.call_soon(self._flush)
         self._held.append((protocol, headers, left))

@@ -1,4 +1,4 @@
-"""Where plain reads go: the branch that a path names, in the state of the lake that is known."""
+"""Finds where plain reads go: the branch that a path names, in the known state of the lake."""
 
 from typing import Final
 
@@ -15,20 +15,20 @@ _PLACES_MAX: Final = 1_024
 
 
 class ReadPlace:
-    """A branch that plain reads name, in one state of the lake, which says which repository a bucket is and who may do
-    what. What the last request found out for that state is kept with it: the rights of its key, and the branch."""
+    """A branch that plain reads name, in one state of the lake. The state says which repository a bucket is and who may
+    do what. What the last request learned from that state is kept here too: the rights of its key, and the branch."""
 
     __slots__ = ("allows_all", "branch", "bucket", "front", "key", "number", "ref", "repository", "rights")
 
     def __init__(self, number: int, repository: OpenRepository, bucket: str, ref: str, front: str) -> None:
-        self.number = number  # of the lake's last record then
+        self.number = number  # the number of the lake's last record at that time
         self.repository = repository
         self.bucket = bucket
         self.ref = ref
-        self.front = front  # of the resources of its objects
+        self.front = front  # what the resource names of its objects begin with
         self.key: AccessKey | None = None
         self.rights: Rights = NOTHING
-        self.allows_all = False  # they allow every object of the branch, whatever its path
+        self.allows_all = False  # whether the rights allow every object of the branch, whatever its path
         self.branch: CachedRef | None = None
 
 
@@ -38,11 +38,11 @@ class ReadPlaces:
         self._lake = gateway.access.journal
         self._flat = gateway.settings.flat
         self._places: BoundedCache[tuple[str, str], ReadPlace] = BoundedCache(_PLACES_MAX)
-        self._last: tuple[str, ReadPlace | None] = "", None  # what the last path began with, and its place
+        self._last: tuple[str, ReadPlace | None] = "", None  # the beginning of the last path, and its place
 
     def find(self, path: str) -> tuple[ReadPlace, str] | None:
-        """The branch, and the path of the object in it, in the state of the lake that is known. None: the bucket is not
-        open here, or the path is none of an object."""
+        """Returns the branch and the path of the object in it, in the known state of the lake. Returns None if the
+        bucket is not open here, or if the path does not name an object."""
         front, place = self._last
         if place is not None and path.startswith(front) and place.number == self._lake.tail.state.number:
             inside = path[len(front) :]

@@ -1,14 +1,14 @@
-"""The plain reads of a moment: one look at the journals for all of them, and answers that leave together.
+"""Answers the plain reads of a moment: the journals are looked at once for all of them, and the answers leave together.
 
     loop turns    read read read ▏look ▏ made made made ▏ sent sent sent ▏ logged ▏ the tasks end
                    └────┴────┴── have arrived before the look was sent (rule A1)
 
-Granian hands an answer to a thread of its own. If that thread sleeps, a system call wakes it up, and it is asleep again
-when the next answer has been worked out. Of answers that come one right behind the other, only the first wakes it; and
-their clients ask again at about the same time, so that the next moment is as full.
+Granian hands each answer to a thread of its own. If that thread sleeps, it takes a system call to wake it up, and it is
+asleep again when the next answer is ready. If the answers come right behind each other, only the first one wakes the
+thread. Their clients also send their next requests at about the same time, so the next moment is as full.
 
 A read that cannot be answered at once, because something was appended or has to be opened first, is left to its own
-task. So is one that meets an error: only its own task may fail by it.
+task. So is a read that meets an error, so that only its own task fails.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from lochan.server.gateway.fastpath.engine import Journal
 from lochan.server.gateway.fastpath.places import ReadPlace
 from lochan.server.gateway.request import Headers
 
-SENT_TOGETHER = 64  # of thousands, the first are not to wait for the last to be worked out
+SENT_TOGETHER = 64  # with thousands of reads, the first answers should not wait for the last one to be ready
 
 
 class PlainRead:
-    """A request to read, whose signature is right. `told` and `data` are its answer, once it is made."""
+    """A request to read whose signature is right. `told` and `data` hold its answer once it is made."""
 
     __slots__ = (
         *("arrived", "body_s", "client", "data", "inside", "is_answered", "is_left", "key", "looked", "path", "place"),
@@ -50,7 +50,7 @@ class PlainRead:
     ) -> None:
         self.protocol = protocol
         self.client = client
-        self.source = source  # the client's address, or whom a trusted proxy has seen
+        self.source = source  # the client's address, or the address that a trusted proxy has seen
         self.key = key
         self.path = path
         self.place = place
@@ -59,17 +59,17 @@ class PlainRead:
         self.wants_checksums = wants_checksums
         self.arrived = arrived
         self.signed = signed  # when its signature was verified
-        self.looked = signed  # and when the journals had been looked at
+        self.looked = signed  # when the journals had been looked at
         self.body_s = 0.0
         self.told: Headers = []
         self.data = b""
         self.is_answered = False
-        self.is_left = False  # to its own task
+        self.is_left = False  # whether it is left to its own task
 
 
 class ReadBatch:
-    """Of one event loop. `make` fills in the answer of a read, from what is known, or says that there is none to be had
-    so; `send` lets answers leave, and never raises."""
+    """Collects the reads of one event loop. `make` fills in the answer to a read from what is known, or returns False
+    if that is not enough. `send` sends answers, and never raises."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ReadBatch:
         self._done: asyncio.Future[None] | None = None
 
     async def answered(self, read: PlainRead) -> bool:
-        """False: it is left to its task, and nobody else answers it any more."""
+        """Returns whether the read was answered. If not, it is left to its own task, and nobody else will answer it."""
         done = self._done
         if done is None:
             loop = asyncio.get_running_loop()
@@ -100,7 +100,7 @@ class ReadBatch:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Another that waited was cancelled, and the future with it.
+            # Another waiting request was cancelled, and the future with it.
         return read.is_answered
 
     def _answer(self) -> None:
@@ -121,9 +121,9 @@ class ReadBatch:
                 done.set_result(None)
 
     def _look(self, reads: Sequence[PlainRead]) -> float:
-        """When it was over."""
+        """Looks at the journals of all reads. Returns the time at which the look was over."""
         for journal in {self._lake, *{read.place.repository.journal for read in reads}}:
-            with suppress(LochanError):  # who asks it alone gets the error
+            with suppress(LochanError):  # the request that asks this journal alone gets the error
                 journal.tail.glance()
         return self._now()
 
@@ -133,5 +133,5 @@ class ReadBatch:
             return False
         try:
             return self._make(read)
-        except Exception:  # its own task meets the same, and tells it
+        except Exception:  # its own task meets the same error, and reports it
             return False

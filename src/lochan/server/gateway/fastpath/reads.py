@@ -1,9 +1,10 @@
-"""HeadObject and GetObject on the fast path: of a small object on a branch, by a signature of version 4 in the header,
-with no query and no condition.
+"""Answers HeadObject and GetObject on the fast path: for a small object on a branch, with a signature of version 4 in
+the header, without a query or a condition.
 
-Each request asks anew who may read what, which repository a bucket is, and where in the branch the object lies: in the
-states of two journals that are new enough for it. That takes a few microseconds, since nothing has to be opened or made
-for it. What an object's answer says is kept in the object cache, and is made in some microseconds where it is not.
+Each request asks again who may read what, which repository a bucket is, and where in the branch the object lies. It
+asks this in states of two journals that are new enough for it. That takes a few microseconds, since nothing has to be
+opened or made for it. What the answer says about an object is kept in the object cache. If it is not there, it is made
+in a few microseconds.
 """
 
 from collections.abc import Sequence
@@ -27,13 +28,13 @@ HEAD, GET = "HeadObject", "GetObject"
 ACTION: Final = "fs:ReadObject"
 SERVER: Final = ("server", "Lochan")
 
-_ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path has more patience
+_ATTEMPTS = 4  # a branch may be written to while its files are opened; the general path tries more often
 _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 _PAYLOADS = (_EMPTY, "UNSIGNED-PAYLOAD")
 
 
 class FastLog(Protocol):
-    """Called with every answer of the fast path."""
+    """A function that is called with every answer of the fast path."""
 
     def __call__(
         self,
@@ -69,18 +70,18 @@ class FastReads:
         return reads_at_once(gateway.session)
 
     async def answered(self, scope: Any, protocol: Any, client: Client, arrived: float) -> bool:
-        """False: it is not so plain, and nothing has been done."""
+        """Returns whether the request was answered. If not, it is not plain enough, and nothing has been done."""
         read = self._plain_read(scope, protocol, client, arrived)
         return read is not None and (await self._batch.answered(read) or await self._answered_alone(read))
 
     def _plain_read(self, scope: Any, protocol: Any, client: Client, arrived: float) -> PlainRead | None:
-        """None: it is none, or one that will be refused."""
+        """Returns the plain read, or None if the request is not one or will be refused."""
         method = scope.method
         if (method != "HEAD" and method != "GET") or scope.query_string:
             return None
         pairs, path = scope.headers.items(), scope.path
         headers = dict(pairs)
-        if len(pairs) != len(headers):  # several of one name are joined, the general path
+        if len(pairs) != len(headers):  # headers with the same name are joined on the general path
             return None
         key = self._signed_by(method, path, headers)
         at = None if key is None else self._places.find(path)
@@ -94,7 +95,7 @@ class FastReads:
         )  # fmt: skip
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
-        """The key of a plain request, as it was known when one of the same kind was let in."""
+        """Returns the key of a plain request, as it was when a request of the same kind was let in."""
         gateway = self._gateway
         authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
         verifier, wall = gateway.verifiers.find(authorization), gateway.clock.wall()
@@ -109,14 +110,15 @@ class FastReads:
         return verifier.key
 
     def _make(self, read: PlainRead) -> bool:
-        """Fills in the answer, in the states that are known, which are new enough. False: the general path has it.
-        Raises NotOpen, and what reading raises."""
+        """Fills in the answer from the known states, which are new enough. Returns False if the general path has to
+        answer. Raises NotOpen, and what reading raises."""
         if not self._is_allowed(read):
             return False
         return self._fill(read, self._found(read))
 
     def _is_allowed(self, read: PlainRead) -> bool:
-        """In the state of the lake that is known. Its bucket may be another repository there."""
+        """Returns whether the read is allowed in the known state of the lake. Its bucket may be another repository in
+        that state."""
         place = read.place
         if place.number != self._lake.tail.state.number:
             at = self._places.find(read.path)
@@ -129,9 +131,9 @@ class FastReads:
         return place.allows_all or place.rights.allow(ACTION, place.front + read.inside)
 
     def _learn_rights(self, key: AccessKey, place: ReadPlace) -> bool:
-        """Of the key, in the state of the lake that the place is of, which is new enough (A1). None if they depend on
-        when and from where it is asked: the general path works those out. False: the key is not what it was taken
-        for."""
+        """Learns the rights of the key in the state of the lake that the place belongs to, which is new enough (A1).
+        Stores no rights if they depend on when and from where the request comes: the general path works those out.
+        Returns False if the key is not what it was taken for."""
         access = self._gateway.access.folded()
         if access.key(key.id) != key:
             return False
@@ -142,7 +144,7 @@ class FastReads:
         return True
 
     def _found(self, read: PlainRead) -> CachedObject | None:
-        """In the state that is known. None: it is not there. Raises NotOpen."""
+        """Returns the object in the known state, or None if it does not exist. Raises NotOpen."""
         place = read.place
         repository, branch = place.repository, place.branch
         if branch is None or branch.number != repository.journal.tail.state.number:
@@ -164,7 +166,7 @@ class FastReads:
         return True
 
     def _send(self, reads: Sequence[PlainRead]) -> None:
-        """First all answers, and then what is noted about them."""
+        """Sends all answers first, and then records them."""
         ids = [self._gateway.request_id() for _ in reads]
         for read, id in zip(reads, ids, strict=True):
             sent = [("x-amz-request-id", id), SERVER, *read.told]
@@ -184,7 +186,8 @@ class FastReads:
             )  # fmt: skip
 
     async def _answered_alone(self, read: PlainRead) -> bool:
-        """After its own look, and with files that it opens."""
+        """Answers a read after its own look at the journals, and opens the files that it needs. Returns whether it was
+        answered."""
         try:
             for journal in (self._lake, read.place.repository.journal):
                 if not journal.tail.anchor.sent > read.arrived:
@@ -201,7 +204,7 @@ class FastReads:
         return is_made
 
     async def _opened(self, read: PlainRead) -> bool:
-        """Like `_make`, after the files that it needs were opened."""
+        """Opens the files that the read needs, and then does the same as `_make`."""
         for _ in range(_ATTEMPTS):
             if not await self._objects.open(read.place.repository, read.place.ref, read.inside):
                 break

@@ -1,11 +1,12 @@
-"""PutObject on the fast path: of a small body in one piece to a branch, by a signature of version 4 in the header, with
-no query and no condition.
+"""Answers PutObject on the fast path: for a small body in one piece that is written to a branch, with a signature of
+version 4 in the header, without a query or a condition.
 
     headers ──▶ who, what is kept ──▶ look at the lake ──▶ may they? ──▶ body ──▶ pack ──▶ journal ──▶ answer
        └──────────────┴────────────────────┴─────────────────┴────────────┴──▶ the general path, from the beginning
 
-What would be refused takes the general path before its body is read; what its body gives away, with the body in hand.
-From the pack on there is no way back, and errors are answered as they are there.
+A request that would be refused takes the general path before its body is read. If the body itself is the reason, it
+takes the general path with the body in hand. Once the body is in the pack there is no way back, and errors are answered
+as on the general path.
 """
 
 import asyncio
@@ -50,11 +51,11 @@ SERVER = ("server", "Lochan")
 _NO_BODY = ("content-length", "0")
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 _PAYLOAD = re.compile(f"[0-9a-f]{{64}}|{_UNSIGNED}")
-_LENGTH = re.compile("[0-9]{1,6}")  # so not much more than a pack takes
+_LENGTH = re.compile("[0-9]{1,6}")  # so it is not much more than a pack takes
 _BRANCHES_MAX = 1_024
 _NEVER = -1, NOTHING
 _KEPT_MAX = 1_024
-_KEPT_LETTERS_MAX = 1_024  # of each: some 2 MB in all
+_KEPT_LETTERS_MAX = 1_024  # of each; some 2 MB in all
 
 Failed = Callable[[S3Request, str, Exception], Awaitable[None]]
 
@@ -68,15 +69,16 @@ class WriteTarget(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Branch(NamedTuple):
-    number: int  # of the lake's record that it is of
+    number: int  # the number of the lake's record that this was read at
     repository: OpenRepository
     name: str
-    resource: str  # of its objects, without the path
+    resource: str  # the resource name of its objects, without the path
 
 
 class WriteTargets:
-    """Where a plain write goes, and whether its sender may write there: found out once for each state of the lake,
-    which says who may do what, and which repository a bucket is. Whether the branch is there is asked each time."""
+    """Finds where a plain write goes, and whether its sender may write there. This is done once for each state of the
+    lake, which says who may do what, and which repository a bucket is. Whether the branch exists is checked each
+    time."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -87,8 +89,8 @@ class WriteTargets:
         self._rights = BoundedCache(VERIFIERS_MAX)
 
     def find(self, verifier: CachedVerifier, at: str) -> WriteTarget | None:
-        """In a state of the lake that is new enough (A1). None: the branch is not known here, or the path is none, or
-        the verifier's key may not write there."""
+        """Returns the target in a state of the lake that is new enough (A1). Returns None if the branch is not known
+        here, if the path is not valid, or if the verifier's key may not write there."""
         bucket, _, key = at[1:].partition("/")
         ref, _, path = ("", "", key) if self._flat else key.partition("/")
         if not path or len(path) * 4 > KEY_BYTES_MAX or "\0" in path:
@@ -104,7 +106,8 @@ class WriteTargets:
         return WriteTarget(branch.repository, branch.name, path, bucket, key)
 
     def _looked_up(self, number: int, bucket: str, ref: str) -> _Branch | None:
-        """None: it is no bucket that is open here, or one of rows."""
+        """Returns the branch, or None if the bucket is not open here or holds rows, or if its files are stored
+        elsewhere."""
         repository = self._gateway.session.known(bucket)
         if repository is None or holds_rows(repository) or lies_elsewhere(repository):
             return None
@@ -113,14 +116,14 @@ class WriteTargets:
         return self._branches.put((bucket, ref), _Branch(number, repository, name, resource))
 
     def _may_write(self, number: int, verifier: CachedVerifier, resource: str) -> bool:
-        """The key must still be what it was taken for."""
+        """Returns whether the verifier's key may write. The key must still be what it was taken for."""
         of, rights = self._rights.get(verifier) or _NEVER
         if of != number:
             access, key = self._gateway.access.folded(), verifier.key
             if key is None or access.key(key.id) != key:
                 return False
             lasting = access.lasting_rights(key)
-            if lasting is None:  # they depend on when and from where it is asked
+            if lasting is None:  # they depend on when and from where the request comes
                 return False
             rights = lasting
             self._rights.put(verifier, (number, rights))
@@ -128,10 +131,10 @@ class WriteTargets:
 
 
 class PlainWrite(msgspec.Struct, frozen=True):
-    """What the headers say: who asks, and what the object and its body are."""
+    """What the headers say: who sends the request, and what the object and its body are."""
 
     verifier: CachedVerifier
-    path: str  # of the request
+    path: str  # the path of the request
     length: int
     payload: str
     kept: ObjectHeaders
@@ -141,7 +144,7 @@ class PlainWrite(msgspec.Struct, frozen=True):
 
 class FastWrites:
     def __init__(self, gateway: Gateway, log: FastLog, failed: Failed) -> None:
-        """`failed` answers where it is an error."""
+        """Creates the fast path of one process. `failed` answers a request that has met an error."""
         self._gateway = gateway
         self._lake = gateway.access.journal
         self._targets = WriteTargets(gateway)
@@ -149,12 +152,12 @@ class FastWrites:
         self._failed = failed
         self._outbox = Outbox()
         self._body_timeout = BodyTimeout(gateway.settings.idle_s)
-        self._kept_headers: BoundedCache[tuple[str, ...], ObjectHeaders]  # by the names and values of what is kept
+        self._kept_headers: BoundedCache[tuple[str, ...], ObjectHeaders]  # by the names and values of the kept headers
         self._kept_headers = BoundedCache(_KEPT_MAX)
 
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> Any:
-        """None if it was answered; else the protocol to take the general path with. Nothing has been done then, except
-        that the body may have been read."""
+        """Returns None if the request was answered; otherwise the protocol with which to take the general path. In that
+        case nothing has been done, except that the body may have been read."""
         boot, write = self._gateway.clock.boot, self._plain_write(scope)
         signed = boot()
         if write is None or not await self._is_fresh(arrived):
@@ -162,7 +165,7 @@ class FastWrites:
         target = self._targets.find(write.verifier, write.path)
         if target is None:
             return protocol
-        self._gateway.guard.authenticated(scope.client)  # before the body, which may be slow
+        self._gateway.guard.authenticated(scope.client)  # this comes before the body, which may be slow
         looked = boot()
         try:
             data = await self._body_timeout.body(protocol)
@@ -181,14 +184,14 @@ class FastWrites:
             return None
         id = await self._answer(protocol, entry)
         bucket, path = target.bucket, target.path
-        waited = looked - signed + boot() - hashed_at  # for the look, and for the pack and its record
+        waited = looked - signed + boot() - hashed_at  # for the look at the journals, and for the pack and its record
         self._gateway.phases.add(OPERATION, signed - arrived, waited, hashed_at - looked)
         length = write.length
         self._log(OPERATION, "PUT", write.path, bucket, branch, path, 0, arrived, source, user, id, length, key)
         return None
 
     def _plain_write(self, scope: Any) -> PlainWrite | None:
-        """None: it is no plain write, or one that will be refused."""
+        """Returns the plain write, or None if the request is not one or will be refused."""
         pairs = scope.headers.items()
         headers: dict[str, str] = dict(pairs)
         length, payload = headers.get("content-length", ""), headers.get("x-amz-content-sha256", "")
@@ -200,7 +203,7 @@ class FastWrites:
         size = int(length)
         if verifier is None or shape is None or not 0 < size <= PACKED_BYTES_MAX:
             return None
-        if not len(pairs) == len(headers) == len(scope.headers):  # several of one name, or one that is not ASCII
+        if not len(pairs) == len(headers) == len(scope.headers):  # several have the same name, or one is not ASCII
             return None
         try:
             kept = self._kept_of(shape, headers)
@@ -210,7 +213,8 @@ class FastWrites:
         return PlainWrite(verifier, path, size, payload, kept, md5, checksums)
 
     def _signed_by(self, path: str, headers: dict[str, str], payload: str) -> CachedVerifier | None:
-        """How one was let in before that was signed by the same key, with the same headers."""
+        """Returns the verifier that let in an earlier request which was signed by the same key, with the same headers.
+        Returns None if it does not verify this request."""
         gateway, authorization = self._gateway, headers.get("authorization", "")
         verifier = gateway.verifiers.find(authorization)
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
@@ -221,7 +225,8 @@ class FastWrites:
         return None if gateway.domains and host_bucket(headers["host"], gateway.domains) else verifier
 
     def _kept_of(self, shape: WriteHeaders, headers: dict[str, str]) -> ObjectHeaders:
-        """What is kept with the object. A client mostly sends the same, except for the user's own metadata."""
+        """Returns what is kept with the object. A client mostly sends the same headers, except for the user's own
+        metadata."""
         if shape.has_metadata:
             return kept_headers(headers)
         values = (*shape.kept, *[headers[name] for name in shape.kept])
@@ -233,7 +238,7 @@ class FastWrites:
         return found
 
     async def _is_fresh(self, arrived: float) -> bool:
-        """At the lake, after this (A1)."""
+        """Returns whether the state of the lake is newer than the arrival of the request (A1)."""
         lake = self._lake
         try:
             await self._gateway.session.probes.wait(lake)
@@ -244,7 +249,7 @@ class FastWrites:
         return True
 
     async def _answer(self, protocol: Any, entry: Entry) -> str:
-        """The request's id."""
+        """Sends the answer. Returns the id of the request."""
         id = self._gateway.request_id()
         more = checksum_headers(entry.checksums) if entry.checksums else ()
         etag = ("etag", f'"{entry.etag}"')
@@ -254,7 +259,8 @@ class FastWrites:
     def _request(
         self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, who: tuple[str, str]
     ) -> S3Request:
-        """As the general path would have it by now, for the report of an error. `who`: the user and their key."""
+        """Returns the request as the general path would have it by now, to report an error. `who` holds the user and
+        their key."""
         request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
         request.source = self._gateway.origin(scope)
         request.bucket, request.key = target.bucket, target.key
@@ -264,13 +270,13 @@ class FastWrites:
 
 
 def _declared_digests(headers: Mapping[str, str]) -> tuple[str | None, Mapping[str, str | None]]:
-    """An MD5 and a checksum. Raises S3Error for what does not fit together."""
+    """Returns the declared MD5 and checksums. Raises S3Error if they do not fit together."""
     md5, checksum = content_md5(headers), declared_checksum(headers)
     return None if md5 is None else md5.hex(), {} if checksum is None else {checksum.algorithm: checksum.value}
 
 
 def _check_body(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
-    """None: the body is not what was signed or declared."""
+    """Hashes the body. Returns None if it is not what was signed or declared."""
     digest = sha256(data).digest()
     if len(data) != write.length or (write.payload != _UNSIGNED and digest.hex() != write.payload):
         return None
@@ -284,15 +290,15 @@ _NOTHING: tuple[None, Mapping[str, str | None]] = None, {}
 
 
 class BodyTimeout:
-    """Of one event loop."""
+    """Limits how long the bodies of one event loop may take."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._waiting: dict[asyncio.Task[Any], float] = {}  # since when, the longest first
+        self._waiting: dict[asyncio.Task[Any], float] = {}  # since when each task waits, the longest first
         self._timer: asyncio.TimerHandle | None = None
 
     async def body(self, protocol: Any) -> bytes:
-        """The whole of it. Raises TimeoutError."""
+        """Returns the whole body. Raises TimeoutError."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._waiting[task] = since = loop.time()
@@ -301,7 +307,7 @@ class BodyTimeout:
         try:
             return bytes(await protocol())
         except asyncio.CancelledError:
-            if task not in self._waiting and task.uncancel() == 0:  # it was the timer, and nobody else
+            if task not in self._waiting and task.uncancel() == 0:  # the timer alone has cancelled the task
                 raise TimeoutError from None
             raise
         finally:
@@ -319,10 +325,11 @@ class BodyTimeout:
 
 
 class ReplayedBody:
-    """Has the verbs of Granian's protocol that a small body and its answer need."""
+    """Repeats a body that was read already. It has the methods of Granian's protocol that a small body and its answer
+    need."""
 
     def __init__(self, protocol: Any, body: bytes | Exception) -> None:
-        """`body` may be why there is none."""
+        """Creates the body again. `body` may also be the error that explains why there is none."""
         self._body = body
         self.response_bytes = protocol.response_bytes
         self.response_empty = protocol.response_empty

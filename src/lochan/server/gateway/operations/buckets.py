@@ -1,4 +1,4 @@
-"""Buckets: listed, created, looked at and deleted. A bucket is a repository."""
+"""Lists, creates, shows and deletes buckets. A bucket is a repository."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -45,7 +45,7 @@ async def list_buckets(gateway: Gateway, request: S3Request) -> Response:
 
 async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
     name = checked_bucket(request.bucket)
-    if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
+    if name.endswith(("-", ".")):  # a repository may have such a name, but a bucket of S3 may not
         raise S3Error("InvalidBucketName", BucketName=name)
     await require(gateway, request, request.action, resources.repository(name))
     if "content-length" in request.headers and (body := await RequestBody(request, _BODY_BYTES_MAX).whole()):
@@ -83,9 +83,9 @@ async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
     return Response(204, [])
 
 
-# What S3 knows of a bucket or an object and a lake does not keep: clients ask for it when they start, and are
-# answered as by one that never had any. Writing it is not implemented. Who asks about an object sees that it is
-# there, so they must be allowed to read it.
+# What S3 knows about a bucket or an object and a lake does not keep. Clients ask for it when they start, and get the
+# answer of a bucket that never had any. Writing it is not implemented. A user who asks about an object learns that it
+# exists, so they must be allowed to read it.
 
 
 class Absent(NamedTuple):
@@ -93,7 +93,7 @@ class Absent(NamedTuple):
 
     operation: str
     error: str = ""
-    root: str = ""  # of the document
+    root: str = ""  # the name of the document's root element
     content: str = ""
 
 

@@ -1,5 +1,5 @@
-"""CopyObject and RenameObject. Within a repository only metadata move; between repositories the bytes do, for they
-share no address. A rename is within a branch, in one event: nobody sees the object twice."""
+"""Handles CopyObject and RenameObject. Within a repository only metadata move. Between repositories the bytes move too,
+because they share no address. A rename stays within a branch and is one event, so nobody sees the object twice."""
 
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ async def copy_object(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def found_source(gateway: Gateway, request: S3Request) -> ObjectAddress:
-    """Raises NoSuchKey."""
+    """Returns the address of the source that the request names. Raises NoSuchKey."""
     named = copy_source(request.headers["x-amz-copy-source"])
     if named.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
@@ -40,14 +40,14 @@ async def found_source(gateway: Gateway, request: S3Request) -> ObjectAddress:
 
 
 def source_ref(source: ObjectAddress) -> Ref:
-    """By a name that cannot come to mean a commit that its user may not read. Raises NoSuchKey."""
+    """Returns the ref by a name that cannot come to mean a commit that its user may not read. Raises NoSuchKey."""
     if source.snapshot is None:
         raise S3Error("NoSuchKey", Key=source.path)
     return source.repository.ref(source.snapshot.lasting_name)
 
 
 def _options(request: S3Request, source: ObjectAddress, target: ObjectAddress) -> CopyOptions:
-    """What the copy is to have otherwise than its source. Raises InvalidRequest for a copy that changes nothing."""
+    """Returns how the copy should differ from its source. Raises InvalidRequest for a copy that changes nothing."""
     directive = request.headers.get("x-amz-metadata-directive", "COPY").upper()
     options = CopyOptions(
         checksum=_checksum(request),
@@ -73,7 +73,7 @@ def _place(address: ObjectAddress) -> tuple[str, str, str]:
 
 
 def _checksum(request: S3Request) -> str:
-    """The name of the one that the request asks for, if any."""
+    """Returns the name of the checksum that the request asks for, or an empty string."""
     name = request.headers.get("x-amz-checksum-algorithm", "").upper()
     if name and name not in HASHERS:
         raise S3Error("InvalidRequest", f"Checksum algorithm provided is unsupported: {name[:32]}")
@@ -81,7 +81,8 @@ def _checksum(request: S3Request) -> str:
 
 
 async def rename_object(gateway: Gateway, request: S3Request) -> Response:
-    """The source must be allowed to be read and deleted. Raises NoSuchKey, PreconditionFailed."""
+    """Renames an object. The user must be allowed to read and delete the source. Raises NoSuchKey and
+    PreconditionFailed."""
     target = await object_address(gateway, request, request.action)
     branch = target.writable()
     if RENAME_SOURCE not in request.headers:

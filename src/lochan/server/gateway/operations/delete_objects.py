@@ -1,4 +1,5 @@
-"""DeleteObject, of one key, and DeleteObjects, of up to a thousand. What is not there counts as deleted."""
+"""Handles DeleteObject, for one key, and DeleteObjects, for up to a thousand. An object that does not exist counts as
+deleted."""
 
 import hashlib
 from base64 import b64encode
@@ -28,7 +29,7 @@ async def delete_object(gateway: Gateway, request: S3Request) -> Response:
     headers = request.headers
     conditions = delete_conditions(headers.get("if-match"), headers.get(MATCH_MODIFIED), headers.get(MATCH_SIZE))
     key = idempotency_key(request)
-    if not address.path:  # the root of a branch stays
+    if not address.path:  # the root of a branch is never deleted
         return Response(204, [])
     if conditions == NO_CONDITIONS:
         await branch.delete(address.path, key=key)
@@ -69,15 +70,15 @@ async def delete_objects(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def _delete(request: S3Request, addresses: list[ObjectAddress]) -> None:
-    """Deletes the objects of one branch or workspace by one event. Each branch is decided by itself."""
+    """Deletes the objects of one branch or workspace with one event. Each branch is decided separately."""
     at = addresses[0]
-    paths = [address.path for address in addresses if address.path]  # the root of a branch stays
+    paths = [address.path for address in addresses if address.path]  # the root of a branch is never deleted
     if paths:
         await at.writable().delete(*paths, key=idempotency_key(request, part=at.ref))
 
 
 async def _check_bucket(gateway: Gateway, request: S3Request) -> None:
-    """Raises NoSuchBucket. A user who may not know of the bucket is refused key by key, as if it were there."""
+    """Raises NoSuchBucket. A user who may not know about the bucket is refused key by key, as if it existed."""
     try:
         await gateway.repository(request, request.bucket)
     except S3Error:

@@ -1,4 +1,4 @@
-"""GetObject, HeadObject and GetObjectAttributes: an object, a span of it, or what is known of it."""
+"""Handles GetObject, HeadObject and GetObjectAttributes: returns an object, a span of it, or what is known about it."""
 
 from lochan.server.gateway.find_object import object_address, open_object
 from lochan.server.gateway.gateway import Gateway
@@ -9,7 +9,7 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.header_values import ByteSpan, http_date, if_range_holds, requested_span
 from lochan.server.gateway.wire.xml_uploads import ObjectParts, UploadedPart, attributes
 
-_WHOLE_BYTES_MAX = 1 << 20  # answered as one piece; more is streamed
+_WHOLE_BYTES_MAX = 1 << 20  # answered in one piece; more is streamed
 _SECOND = 1_000_000
 _KNOWN = {"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
 
@@ -27,7 +27,7 @@ async def head_object(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def _requested_bytes(gateway: Gateway, request: S3Request) -> tuple[ServedObject, ByteSpan, int, Headers]:
-    """The object, which bytes of it, and how it is answered."""
+    """Returns the object, the requested bytes of it, and the status and headers of the answer."""
     address = await object_address(gateway, request, request.action, root=True)
     found = await open_object(address, read_conditions(request.headers))
     part, extra = _span(found, request)
@@ -39,7 +39,7 @@ async def _requested_bytes(gateway: Gateway, request: S3Request) -> tuple[Served
 
 
 def _span(found: ServedObject, request: S3Request) -> tuple[ByteSpan | None, Headers]:
-    """The span that a range or a part number asks for, and the headers that say so. Raises InvalidRange."""
+    """Returns the span that a range or a part number asks for, and the headers that say so. Raises InvalidRange."""
     if "partNumber" in request.query:
         if "range" in request.headers:
             raise S3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")

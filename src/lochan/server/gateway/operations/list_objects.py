@@ -1,5 +1,5 @@
-"""ListObjects in its two versions, and ListObjectVersions in its unversioned form: each key once, for history is in
-the refs.
+"""Handles both versions of ListObjects, and ListObjectVersions in its unversioned form, which lists each key once
+because history is in the refs.
 
 prefix = ref/path prefix        the paths of that ref; a ref that does not exist has none
 prefix without a slash          all branches whose names begin so, each a folder; the flat listener has none of them
@@ -81,14 +81,14 @@ async def list_object_versions(gateway: Gateway, request: S3Request) -> Response
 
 class ListResult(NamedTuple):
     listing: Listing
-    next: str | None  # the last key or prefix of this page, where there are more
+    next: str | None  # the last key or prefix of this page, if there are more
 
 
 Render = Callable[[ListResult], bytes]
 
 
 async def _answer(gateway: Gateway, request: S3Request, after: str, render: Render, *, with_owner: bool) -> Response:
-    """`after` is a key: what comes behind it. Raises NoSuchBucket."""
+    """Answers a listing of what comes after the key `after`. Raises NoSuchBucket."""
     query = request.query
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     limit = page_size(request, "max-keys")
@@ -96,7 +96,7 @@ async def _answer(gateway: Gateway, request: S3Request, after: str, render: Rend
     if encoding is not None and encoding != "url":
         raise S3Error("InvalidArgument", "Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
     address = await _address(gateway, request, prefix)
-    filtered: VisibleObjects | None = None  # None: all of it is shown
+    filtered: VisibleObjects | None = None  # None if all of it is shown
     if address is not None:
         visible = VisibleObjects(await rights(gateway, request), ref_resource(address))
         filtered = None if visible.below(address.path) else visible
@@ -128,7 +128,7 @@ async def _answer(gateway: Gateway, request: S3Request, after: str, render: Rend
 
 
 async def _address(gateway: Gateway, request: S3Request, prefix: str) -> ObjectAddress | None:
-    """Where the paths are; None: these are branches."""
+    """Returns where the listed paths are, or None if the prefix names branches."""
     if not gateway.settings.flat and "/" not in prefix:
         return None
     await require(gateway, request, "fs:ListRepositories", resources.repository(request.bucket))

@@ -1,7 +1,7 @@
-"""PutObject and PostObject: a body, durable and seen by everybody when it is answered.
+"""Handles PutObject and PostObject. Once the answer is sent, the body is durable and everybody can see it.
 
-PostObject is a form of a browser, with a policy that its author signed. The signature stands in the form, so it is
-checked here, as soon as the fields have come and before the file is read.
+PostObject is a form in a browser, with a policy that its author signed. The signature is in the form, so it is checked
+here, as soon as the fields have arrived and before the file is read.
 """
 
 import asyncio
@@ -43,7 +43,8 @@ async def put_object(gateway: Gateway, request: S3Request) -> Response:
 
 
 async def _root(address: ObjectAddress, incoming: RequestBody) -> str:
-    """A client that makes each folder on the way to a file makes this one too, and it is there."""
+    """Accepts the root of a branch. A client that creates each folder on the way to a file creates this one too, and it
+    already exists."""
     if incoming.length:
         raise S3Error("InvalidArgument", f"The key has no path after {address.ref!r}.")
     await incoming.whole()
@@ -53,7 +54,7 @@ async def _root(address: ObjectAddress, incoming: RequestBody) -> str:
 async def put(
     request: S3Request, address: ObjectAddress, kept: ObjectHeaders, body: RequestBody | FormBody
 ) -> ObjectInfo:
-    """Raises PreconditionFailed, KeyReused, BadDigest."""
+    """Writes the body. Raises PreconditionFailed, KeyReused and BadDigest."""
     options = PutOptions(
         content_type=kept.content_type,
         headers=kept.headers,
@@ -74,14 +75,14 @@ async def post_object(gateway: Gateway, request: S3Request) -> Response:
         raise S3Error("AccessDenied")
     await identify(gateway, request, claim)
     posted.allowed = claim.length
-    request.key = checked_key(form.key)  # from here on it is a request like others
+    request.key = checked_key(form.key)  # from here on, the request is like any other
     address = await object_address(gateway, request, request.action, blind=True)
     address.writable()
     return _answer(request, form, await put(request, address, kept_headers(form.fields), posted))
 
 
 async def _fields(gateway: Gateway, posted: FormBody) -> PostForm:
-    """Until these have come it is a stranger's. Raises RequestTimeout."""
+    """Reads the fields. Until they have arrived, the request is not authenticated. Raises RequestTimeout."""
     try:
         with gateway.guard.waiting():
             async with asyncio.timeout(gateway.limits.authentication_s):
@@ -91,7 +92,7 @@ async def _fields(gateway: Gateway, posted: FormBody) -> PostForm:
 
 
 def _answer(request: S3Request, form: PostForm, made: ObjectInfo) -> Response:
-    """As the form wants it: sent on to another page, or one of three statuses."""
+    """Answers as the form asks: with a redirect to another page, or with one of three statuses."""
     path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
     location = f"{request.scheme}://{request.headers.get('host', '')}/{quote(path)}"
     headers: Headers = [("etag", f'"{made.etag}"'), *checksum_headers(made.checksums)]
@@ -109,7 +110,8 @@ def _answer(request: S3Request, form: PostForm, made: ObjectInfo) -> Response:
 
 
 def _onward(form: PostForm, made: ObjectInfo) -> str:
-    """The page to redirect to, with what was written. Anything but an address of the web is ignored."""
+    """Returns the page to redirect to, with what was written, or an empty string. Anything but an address of the web is
+    ignored."""
     page = form.fields.get("success_action_redirect") or form.fields.get("redirect") or ""
     try:
         url = urlsplit(page)

@@ -1,4 +1,4 @@
-"""Uploads in parts: created, filled with parts that are put or copied, listed, completed, aborted."""
+"""Handles uploads in parts: creates them, adds parts that are sent or copied, and lists, completes and aborts them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ async def create_multipart_upload(gateway: Gateway, request: S3Request) -> Respo
 
 
 def _upload(address: ObjectAddress, request: S3Request) -> Upload:
-    """Raises NoSuchUpload for a branch that is gone."""
+    """Returns the upload. Raises NoSuchUpload if the branch no longer exists."""
     if address.snapshot is None:
         raise _no_upload(request)
     return _any_upload(address, request)
@@ -63,7 +63,7 @@ def _any_upload(address: ObjectAddress, request: S3Request) -> Upload:
 
 @contextmanager
 def _still_open(request: S3Request) -> Iterator[None]:
-    """Raises NoSuchUpload for one that is of another object, or was completed or aborted."""
+    """Raises NoSuchUpload for an upload that belongs to another object, or was completed or aborted."""
     try:
         yield
     except NotFound:
@@ -79,7 +79,7 @@ async def upload_part(gateway: Gateway, request: S3Request) -> Response:
     which = part_number(request)
     upload = _upload(address, request)
     with _still_open(request):
-        await upload.show()  # before anything is said of the body
+        await upload.show()  # this comes before anything is said about the body
         part = await upload.put_part(which, RequestBody(request))
     sums = [(f"x-amz-checksum-{name.lower()}", value) for name, value in part.checksums.items()]
     return Response(200, [("etag", f'"{part.etag}"'), *sums, ("content-length", "0")])
@@ -139,7 +139,7 @@ def _listed_upload(key: str, upload: UploadInfo) -> ListedUpload:
 async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Response:
     repository = await bucket_repository(gateway, request, "fs:ListRepositories")
     query = request.query
-    if gateway.settings.flat or "/" in query.get("prefix", ""):  # else it is of all branches
+    if gateway.settings.flat or "/" in query.get("prefix", ""):  # otherwise the list is about all branches
         address = await resolve_address(gateway, request, request.bucket, query.get("prefix", ""))
         await require_at(gateway, request, request.action, address)
     allowed = await rights(gateway, request)
@@ -155,8 +155,8 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
         and _is_behind(key, each.id, key_marker, id_marker)
         and allowed.allow(request.action, _resource(request, each))
     ]
-    found.sort(key=lambda pair: (pair[0].encode(), pair[1].id))  # as markers count; ids go by the second
-    items: list[tuple[str, str | None, ListedUpload | None]] = []  # key or prefix, id, upload
+    found.sort(key=lambda pair: (pair[0].encode(), pair[1].id))  # in the order that markers use: by key, then by id
+    items: list[tuple[str, str | None, ListedUpload | None]] = []  # key or prefix, id, and upload
     for common, several in groupby(found, lambda pair: _common(pair[0], prefix, delimiter)):
         if common is None:
             items += [(key, each.id, _listed_upload(key, each)) for key, each in several]
@@ -186,7 +186,8 @@ async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Respon
 
 
 def _key(upload: UploadInfo, default_branch: str) -> str | None:
-    """`default_branch` is that of the flat listener, which shows no other. None: it is not shown."""
+    """Returns the key of an upload, or None if it is not shown. `default_branch` is that of the flat listener, which
+    shows no other branch, or empty."""
     if not default_branch:
         return f"{upload.ref}/{upload.path}"
     return upload.path if upload.ref == default_branch else None
@@ -210,7 +211,7 @@ def _common(key: str, prefix: str, delimiter: str) -> str | None:
 
 
 async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
-    """The parts become one object; asked again it answers the same."""
+    """Makes one object of the parts. A repeated request gets the same answer."""
     address = await object_address(gateway, request, request.action)
     upload = _upload(address, request)
     address.writable()
@@ -219,7 +220,7 @@ async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Res
         shown, put = await upload.show(), await upload.parts()
         _check_size(parts, put, request)
         checksum = _checksum(shown, request)
-    except NotFound:  # perhaps it was completed before
+    except NotFound:  # it may have been completed before
         checksum = ""
     named = [NamedPart(part.number, part.etag, part.checksums) for part in parts]
     with _still_open(request):
@@ -230,7 +231,7 @@ async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Res
 
 
 def _check_size(parts: list[CompletedPart], put: list[PartInfo], request: S3Request) -> None:
-    """Raises InvalidRequest where the client expects another size than its parts have together."""
+    """Raises InvalidRequest if the client expects another size than its parts have together."""
     expected = request.headers.get("x-amz-mp-object-size")
     if expected is None:
         return
@@ -244,8 +245,8 @@ def _check_size(parts: list[CompletedPart], put: list[PartInfo], request: S3Requ
 
 
 def _checksum(upload: UploadInfo, request: S3Request) -> str:
-    """The one that the client declares of the whole object, if any. Raises InvalidRequest where the upload was not
-    created for such a one."""
+    """Returns the checksum that the client declares for the whole object, or an empty string. Raises InvalidRequest if
+    the upload was not created for that checksum."""
     checksum = declared_checksum(request.headers, whole=True)
     value = None if checksum is None else checksum.value
     if checksum is not None and value is not None and checksum.algorithm != upload.checksum:

@@ -1,4 +1,4 @@
-"""Which bucket and key a request means: `host/bucket/key`, or `bucket.host/key` where a domain is configured."""
+"""Says which bucket and key a request means: `host/bucket/key`, or `bucket.host/key` if a domain is configured."""
 
 import re
 from functools import lru_cache
@@ -13,11 +13,12 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}")
 
 
 class S3Address(NamedTuple):
-    """Empty where the request names none: no bucket is the service, no key is the bucket."""
+    """What a request addresses. A part that it does not name is empty: without a bucket it means the service, and
+    without a key the bucket."""
 
     bucket: str
     key: str
-    in_host: bool  # the bucket was named by the host: V2 signs it in front of the path
+    in_host: bool  # whether the host named the bucket, which V2 then signs in front of the path
 
 
 class CopySource(NamedTuple):
@@ -27,7 +28,8 @@ class CopySource(NamedTuple):
 
 
 def parse_address(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
-    """`path` as on the wire. Raises InvalidURI or KeyTooLongError; `checked_bucket` checks the bucket's name.
+    """Parses an address. `path` is as on the wire. Raises InvalidURI or KeyTooLongError. `checked_bucket` checks the
+    name of the bucket.
 
     Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
     """
@@ -35,7 +37,7 @@ def parse_address(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Addr
 
 
 def parse_decoded_address(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
-    """The same for a path that the server has decoded."""
+    """Does the same for a path that the server has decoded."""
     path = path.removeprefix("/")
     bucket = host_bucket(host, domains)
     if bucket:
@@ -46,7 +48,7 @@ def parse_decoded_address(host: str, path: str, domains: tuple[str, ...] = ()) -
 
 @lru_cache(maxsize=1024)
 def host_bucket(host: str, domains: tuple[str, ...]) -> str:
-    """What stands before a configured domain, empty if nothing does. The longest domain counts."""
+    """Returns what is in front of a configured domain, or an empty string. The longest domain counts."""
     name = host.lower()
     if not name.startswith("["):  # an IPv6 address has colons of its own, and no bucket
         name = name.rpartition(":")[0] if name.rpartition(":")[2].isdecimal() and ":" in name else name
@@ -58,14 +60,15 @@ def host_bucket(host: str, domains: tuple[str, ...]) -> str:
 
 
 def checked_key(key: str) -> str:
-    """Raises KeyTooLongError."""
+    """Returns the key. Raises KeyTooLongError."""
     if len(key) * 4 > KEY_BYTES_MAX and (size := len(key.encode("utf-8", "surrogatepass"))) > KEY_BYTES_MAX:
         raise S3Error("KeyTooLongError", Size=str(size), MaxSizeAllowed=str(KEY_BYTES_MAX))
     return key
 
 
 def checked_bucket(name: str) -> str:
-    """Raises InvalidBucketName for a name that no bucket can have. The lake knows which of the others exist."""
+    """Returns the name. Raises InvalidBucketName for a name that no bucket can have. The lake knows which of the others
+    exist."""
     if not _BUCKET.fullmatch(name) or ".." in name:
         raise S3Error("InvalidBucketName", BucketName=name[:256])
     return name

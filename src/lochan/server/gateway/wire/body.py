@@ -1,4 +1,4 @@
-"""The body of a request as it comes: as it is, or in chunks (aws-chunked)."""
+"""Reads the body of a request as it arrives: plain, or in chunks (aws-chunked)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
@@ -11,8 +11,8 @@ from lochan.server.gateway.wire.signature_v4 import same, sign
 
 LINE_BYTES_MAX: Final = 1024
 TRAILER_LINES_MAX: Final = 8
-# S3 asks for 8 KiB in every chunk but the last. This asks less, and still no body of single bytes, whose framing would
-# cost a thousand times what it brings.
+# S3 asks for 8 KiB in every chunk but the last. This asks for less, but still refuses a body of single bytes, whose
+# framing would cost a thousand times more than the data.
 CHUNK_BYTES_MEAN_MIN: Final = 1024
 SMALL_CHUNKS_MAX: Final = 1024
 
@@ -23,7 +23,8 @@ _TRAILER_SIGNATURE = "x-amz-trailer-signature"
 
 
 class PlainBody:
-    """Has the verbs of ChunkedBody, so that a reader asks for neither by name. `length` None: it was not declared."""
+    """A body that is not framed. It has the methods of ChunkedBody, so that a reader need not tell them apart. `length`
+    is None if it was not declared."""
 
     def __init__(self, identity: Identity | None, length: int | None) -> None:
         hashed = identity is not None and identity.payload is Payload.HASHED
@@ -41,13 +42,14 @@ class PlainBody:
         return (data,)
 
     def hand_over(self) -> Callable[[bytes], None] | None:
-        """Before the first byte: from here on somebody else hashes the body, and asks what is returned whether the
-        SHA-256 is the right one before anybody sees it. None: there is none to compare with."""
+        """Leaves the hashing of the body to somebody else. It is called before the first byte. Returns a function that
+        raises an error if the SHA-256 it is given is not the right one, and that must be called before anybody sees the
+        body. Returns None if there is no hash to compare with."""
         expected, self._expected = self._expected, None
         return None if expected is None else lambda digest: _compare(expected, digest.hex())
 
     def finish(self) -> dict[str, str]:
-        """Raises IncompleteBody or XAmzContentSHA256Mismatch."""
+        """Checks the end of the body. Raises IncompleteBody or XAmzContentSHA256Mismatch."""
         if self._left:
             raise S3Error("IncompleteBody")
         if self._expected is not None:
@@ -61,10 +63,10 @@ def _compare(expected: str, found: str) -> None:
 
 
 class ChunkedBody:
-    """`feed` yields the payload of what came; `finish` says that it was all, and proven.
+    """A body in chunks. `feed` yields the payload of what arrived, and `finish` says that it was complete and verified.
 
-    Memory is one line at most, whatever comes; a payload is never kept. `trailer` is the header that `x-amz-trailer`
-    promised, in lower case. Raises InvalidRequest for one that is no checksum.
+    It keeps at most one line in memory, whatever arrives, and never a payload. `trailer` is the header that
+    `x-amz-trailer` promised, in lower case. Raises InvalidRequest if it is not a checksum.
     """
 
     def __init__(self, payload: Payload, decoded_length: int, seed: ChunkSeed | None = None, trailer: str = "") -> None:
@@ -83,7 +85,8 @@ class ChunkedBody:
         self.trailers: dict[str, str] = {}
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Raises for the first thing that is wrong; the rest of the body is then of no use."""
+        """Yields the payload. Raises an error for the first thing that is wrong; the rest of the body is then of no
+        use."""
         at = 0
         while at < len(data):
             if self._in_chunk:
@@ -97,13 +100,13 @@ class ChunkedBody:
                 at = self._take_line(data, at)
 
     def finish(self) -> Mapping[str, str]:
-        """The trailers. Raises IncompleteBody where the last chunk or an end is missing."""
+        """Returns the trailers. Raises IncompleteBody if the last chunk or an end is missing."""
         if self._state != self._on_end or self._line:
             raise S3Error("IncompleteBody", "The request body terminated unexpectedly")
         return self.trailers
 
     def _take_line(self, data: bytes, at: int) -> int:
-        """Where the next begins. A line may come in pieces."""
+        """Takes a line, which may arrive in pieces. Returns where the next one begins."""
         end = data.find(b"\n", at, at + LINE_BYTES_MAX)
         stop = end + 1 if end >= 0 else min(len(data), at + LINE_BYTES_MAX)
         self._line += data[at:stop]
@@ -116,14 +119,14 @@ class ChunkedBody:
         return stop
 
     def _without_cr(self, line: bytes) -> bytes:
-        """Only trailers may end in LF alone: minio-go writes them so."""
+        """Returns the line without its LF. Only trailers may end in LF alone, because minio-go writes them so."""
         if self._state != self._on_trailer:
             raise _malformed_error("a line does not end in CR LF")
         return line[:-1]
 
     def _on_size(self, line: bytes) -> None:
         digits, semicolon, extension = line.partition(b";")
-        # int() would take signs, spaces and underscores as well.
+        # int() would also accept signs, spaces and underscores.
         if not digits or len(digits) > _SIZE_DIGITS_MAX or digits.strip(b"0123456789abcdefABCDEF"):
             raise _malformed_error("the size of a chunk is not a hexadecimal number")
         size = int(digits, 16)
@@ -158,7 +161,7 @@ class ChunkedBody:
             raise S3Error("MalformedTrailerError")
         self._lines += 1
         if not line:
-            # minio-go leaves a line empty in front of the signature.
+            # minio-go leaves an empty line in front of the signature.
             if not self._awaits_signature():
                 self._end_of_trailers()
                 self._state = self._on_end
@@ -174,7 +177,7 @@ class ChunkedBody:
         return self._chain is not None and self._promised in self.trailers and _TRAILER_SIGNATURE not in self.trailers
 
     def _on_end(self, line: bytes) -> None:
-        """minio-go ends its unsigned trailers with one line end too many."""
+        """Accepts one line end too many, with which minio-go ends its unsigned trailers."""
         self._lines += 1
         if line or self._lines > TRAILER_LINES_MAX:
             raise S3Error("IncompleteBody", "There are bytes after the end of the body.")
@@ -192,7 +195,7 @@ class ChunkedBody:
 
 
 class _Chain:
-    """The signatures of the chunks, each over the one before."""
+    """The signatures of the chunks. Each is computed over the one before."""
 
     def __init__(self, seed: ChunkSeed) -> None:
         self._seed = seed
@@ -230,7 +233,7 @@ class _Chain:
 
 
 def chunked_body(identity: Identity, headers: Mapping[str, str]) -> ChunkedBody:
-    """For a request whose payload `is_chunked`. Raises MissingContentLength too."""
+    """Returns a body for a request whose payload `is_chunked`. It can also raise MissingContentLength."""
     trailer = headers.get("x-amz-trailer", "").strip().lower()
     return ChunkedBody(identity.payload, decoded_length(headers), identity.seed, trailer)
 
@@ -245,7 +248,8 @@ def decoded_length(headers: Mapping[str, str]) -> int:
 
 
 def stored_content_encoding(value: str) -> str:
-    """Without `aws-chunked`, which is how the body came and not what it is; empty where nothing else was there."""
+    """Returns the encoding without `aws-chunked`, which is how the body was sent and not what it is. Returns an empty
+    string if there was nothing else."""
     return ",".join(part for part in map(str.strip, value.split(",")) if part and part.lower() != "aws-chunked")
 
 

@@ -1,8 +1,8 @@
-"""S3's additional checksums: what a request declares, and whether it holds.
+"""Handles S3's additional checksums: what a request declares, and whether it holds.
 
-A request names one algorithm and either gives the value in a header or promises it behind the body (`x-amz-trailer`).
+A request names one algorithm. It either gives the value in a header or promises it behind the body (`x-amz-trailer`).
 Values are base64. An upload in parts has either a COMPOSITE checksum (the hash of the parts' digests, with `-N`), or a
-FULL_OBJECT one, which only CRCs allow: they can be joined without reading the bodies again.
+FULL_OBJECT one. Only CRCs allow the latter, because they can be joined without reading the bodies again.
 """
 
 import re
@@ -31,12 +31,13 @@ HEADERS: Final[Mapping[str, str]] = {f"x-amz-checksum-{name.lower()}": name for 
 
 _PREFIX = "x-amz-checksum-"
 _COUNT = re.compile(r"-[0-9]{1,5}\Z")
-# Of the same family, and not the value of a checksum.
+# Headers of the same family that are not the value of a checksum.
 _OTHERS = frozenset(("x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"))
 
 
 class Checksum(NamedTuple):
-    """`value` is None if it comes in a trailer, or if it was not sent and only has to be computed."""
+    """A declared checksum. `value` is None if it comes in a trailer, or if it was not sent and only has to be
+    computed."""
 
     algorithm: str
     value: str | None
@@ -47,15 +48,16 @@ class Checksum(NamedTuple):
         return _PREFIX + self.algorithm.lower()
 
     def check(self, found: str) -> None:
-        """Raises BadDigest. `found` was computed, in base64."""
+        """Raises BadDigest if `found`, the computed value in base64, is another."""
         if self.value is not None:
             refuse_other(self.algorithm, self.value, found)
 
 
 def declared_checksum(headers: Mapping[str, str], whole: bool = False) -> Checksum | None:
-    """What the headers (names in lower case) say of this body, or of the `whole` that an upload's parts make.
+    """Returns what the headers (names in lower case) say about this body, or about the `whole` that an upload's parts
+    make.
 
-    Raises InvalidRequest for what does not fit together.
+    Raises InvalidRequest if they do not fit together.
     """
     given = [name for name in headers if name.startswith(_PREFIX) and name not in _OTHERS]
     trailer = headers.get("x-amz-trailer", "").strip().lower()
@@ -94,7 +96,8 @@ def declared_type(headers: Mapping[str, str], algorithm: str | None) -> str | No
 
 
 def checked_value(algorithm: str, text: str, whole: bool = False) -> str:
-    """Raises InvalidRequest where it is not base64 of the right length; a composite one may follow its `-N`."""
+    """Returns the value. Raises InvalidRequest if it is not base64 of the right length. A composite one may end with
+    its `-N`."""
     try:
         digest = b64decode(_COUNT.sub("", text) if whole else text, validate=True)
     except ValueError:
@@ -105,7 +108,7 @@ def checked_value(algorithm: str, text: str, whole: bool = False) -> str:
 
 
 def content_md5(headers: Mapping[str, str]) -> bytes | None:
-    """The digest of Content-MD5. Raises InvalidDigest."""
+    """Returns the digest of Content-MD5. Raises InvalidDigest."""
     text = headers.get("content-md5")
     if text is None:
         return None
@@ -119,7 +122,7 @@ def content_md5(headers: Mapping[str, str]) -> bytes | None:
 
 
 def refuse_other_md5(expected: bytes | None, found: bytes) -> None:
-    """Raises BadDigest."""
+    """Raises BadDigest if another digest was expected."""
     if expected is not None and expected != found:
         raise S3Error(
             "BadDigest",
@@ -130,20 +133,20 @@ def refuse_other_md5(expected: bytes | None, found: bytes) -> None:
 
 
 def refuse_other(algorithm: str, declared: str, found: str) -> None:
-    """Raises BadDigest where the declared value is not the found one."""
+    """Raises BadDigest if the declared value is not the found one."""
     if not same(declared, found):
         raise S3Error("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
 
 
 def type_of(sums: Mapping[str, str]) -> str | None:
-    """COMPOSITE or FULL_OBJECT, as the values themselves show; None without any."""
+    """Returns COMPOSITE or FULL_OBJECT, as the values themselves show, or None if there are none."""
     if not sums:
         return None
     return COMPOSITE if any("-" in value for value in sums.values()) else FULL_OBJECT
 
 
 def _named_algorithm(text: str | None) -> str | None:
-    """As `x-amz-sdk-checksum-algorithm` and `x-amz-checksum-algorithm` name it."""
+    """Returns the algorithm that `x-amz-sdk-checksum-algorithm` or `x-amz-checksum-algorithm` names, or None."""
     if not text:
         return None
     if text.upper() not in HASHERS:

@@ -1,6 +1,6 @@
-"""Every S3 error that the gateway answers: its code, its HTTP status, and what AWS says with it.
+"""Defines every S3 error that the gateway answers: its code, its HTTP status, and what AWS says with it.
 
-The codes and statuses are those of the S3 API; clients decide by them whether to repeat a request.
+The codes and statuses are those of the S3 API. Clients use them to decide whether to repeat a request.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class S3Error(Exception):
-    """`fields` are further elements of the XML body, in order; `headers` go beside it."""
+    """An error of S3. `fields` are further elements of the XML body, in order. `headers` are sent with it."""
 
     def __init__(self, code: str, message: str = "", /, **fields: str) -> None:
         self.status, usual = CODES[code]
@@ -24,12 +24,12 @@ class S3Error(Exception):
 
     @property
     def has_body(self) -> bool:
-        """304 answers without one."""
+        """Whether the answer has a body. A 304 has none."""
         return self.status != 304
 
 
 CODES: Final[Mapping[str, tuple[int, str]]] = {
-    # Who asks
+    # The sender
     "AccessDenied": (403, "Access Denied"),
     "AuthorizationHeaderMalformed": (400, "The authorization header you provided is invalid."),
     "AuthorizationQueryParametersError": (400, "The authorization query parameters that you provided are not valid."),
@@ -132,7 +132,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = {
     "RequestHeaderSectionTooLarge": (400, "Your request header section exceeds the maximum allowed size."),
     "UnexpectedContent": (400, "This request does not support content."),
     "UserKeyMustBeSpecified": (400, "The bucket POST must contain the specified field name."),
-    # Sub-resources that are not kept here answer as for an object or bucket that never had them
+    # Sub-resources that are not kept here; the answer is that of an object or bucket that never had them
     "NoSuchBucketPolicy": (404, "The bucket policy does not exist"),
     "NoSuchCORSConfiguration": (404, "The CORS configuration does not exist"),
     "NoSuchLifecycleConfiguration": (404, "The lifecycle configuration does not exist"),

@@ -1,10 +1,10 @@
-r"""Forms of a browser, `multipart/form-data`, taken apart as they come: some fields, then a file.
+r"""Takes apart forms of a browser, `multipart/form-data`, as they arrive: some fields, then a file.
 
     --boundary\r\n Content-Disposition: form-data; name="key"\r\n \r\n user/${filename}
     \r\n--boundary\r\n Content-Disposition: form-data; name="file"; filename="cat.png"\r\n \r\n <the file>
     \r\n--boundary--\r\n
 
-As in S3 the file is the last that counts: what stands behind it is not read.
+As in S3, the file is the last field that counts. What follows it is not read.
 """
 
 import re
@@ -23,9 +23,10 @@ _FILENAME = re.compile(r';[ \t]*filename="([^"]*)"', re.IGNORECASE)
 
 
 class FormReader:
-    """`feed` yields the file; by its first piece, or `finish`, the `fields` are complete and can be judged.
+    """Reads a form. `feed` yields the file. By its first piece, or by `finish`, the `fields` are complete and can be
+    judged.
 
-    Memory is the fields, within their limit, and less than a boundary of the file.
+    It keeps in memory the fields, within their limit, and less than a boundary of the file.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -33,7 +34,7 @@ class FormReader:
         if not content_type.lower().startswith(FORM_TYPE) or boundary is None:
             raise S3Error("MalformedPOSTRequest", "The Content-Type is not multipart/form-data with a boundary.")
         self._delimiter = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1", "replace")
-        self._buffer = bytearray(b"\r\n")  # the first boundary may stand at the very beginning
+        self._buffer = bytearray(b"\r\n")  # the first boundary may be at the very beginning
         self._before_file = 0
         self._name = ""
         self._state: Callable[[], bool] = self._on_preamble
@@ -42,7 +43,7 @@ class FormReader:
         self.file_type = ""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Raises MalformedPOSTRequest, MaxPostPreDataLengthExceededError."""
+        """Yields what has arrived of the file. Raises MalformedPOSTRequest and MaxPostPreDataLengthExceededError."""
         if self._state == self._on_rest:
             return
         self._buffer += data
@@ -55,11 +56,11 @@ class FormReader:
 
     @property
     def at_file(self) -> bool:
-        """Whether the fields are complete and the file has begun, or has come already."""
+        """Whether the fields are complete and the file has begun, or has already arrived."""
         return self._state in (self._on_file, self._on_rest)
 
     def finish(self) -> None:
-        """Raises IncompleteBody where the file has no end, InvalidArgument where there is none."""
+        """Raises IncompleteBody if the file has no end, and InvalidArgument if there is no file."""
         if self._state == self._on_end_of_form:
             message = "POST requires exactly one file upload per request."
             raise S3Error("InvalidArgument", message, ArgumentName="file", ArgumentValue="0")
@@ -67,14 +68,14 @@ class FormReader:
             raise S3Error("IncompleteBody", "The form ends before its file ends.")
 
     def _on_preamble(self) -> bool:
-        """Whatever stands before the first boundary is nothing."""
+        """Ignores whatever is in front of the first boundary."""
         if self._through(self._delimiter) is None:
             return False
         self._state = self._on_boundary_end
         return True
 
     def _on_boundary_end(self) -> bool:
-        """What follows a boundary: a line end, or two dashes at the end of the form."""
+        """Reads what follows a boundary: a line end, or two dashes at the end of the form."""
         if len(self._buffer) < 2:
             return False
         if self._buffer.startswith(b"--"):
@@ -86,7 +87,7 @@ class FormReader:
         return True
 
     def _on_headers(self) -> bool:
-        # The line end of the boundary is left in front, so that a part without headers ends as others do.
+        # The line end of the boundary is left in front, so that a part without headers ends like the others.
         head = self._through(b"\r\n\r\n")
         if head is None:
             return False
@@ -111,7 +112,8 @@ class FormReader:
         self._state = self._on_boundary_end
         return True
 
-    # Where nothing more is to be found before the file: its own bytes, what follows it, the end without one.
+    # These states have nothing more to find before the file: in its own bytes, in what follows it, and at the end of a
+    # form without one.
     def _on_file(self) -> bool:
         return False
 
@@ -122,7 +124,7 @@ class FormReader:
         return False
 
     def _file_pieces(self) -> Iterator[bytes]:
-        """What is surely no boundary; the bytes of one that may have begun stay."""
+        """Yields what is surely not a boundary. The bytes of one that may have begun stay in the buffer."""
         end = self._buffer.find(self._delimiter)
         stop = end if end >= 0 else len(self._buffer) - len(self._delimiter) + 1
         if stop > 0:
@@ -134,7 +136,7 @@ class FormReader:
             self._state = self._on_rest
 
     def _through(self, mark: bytes) -> bytes | None:
-        """What stands before the mark, which is taken with it; None while it has not come."""
+        """Takes the mark and what is in front of it. Returns the latter, or None if the mark has not arrived yet."""
         at = self._buffer.find(mark)
         if at < 0:
             return None
@@ -147,7 +149,7 @@ class FormReader:
 
 
 def _headers(head: bytes) -> tuple[str, str]:
-    """Content-Disposition and Content-Type of a part."""
+    """Returns Content-Disposition and Content-Type of a part."""
     found = {"content-disposition": "", "content-type": ""}
     for line in _text(head).split("\r\n"):
         name, _, value = line.partition(":")

@@ -1,8 +1,8 @@
-"""Times and ETags as HTTP and S3 write them: three forms of an HTTP date, ISO 8601 in its basic and its extended form;
-tags with quotes or without, one or several, strong or weak.
+"""Reads and writes times and ETags as HTTP and S3 do: three forms of an HTTP date, and ISO 8601 in its basic and its
+extended form; tags with or without quotes, one or several, strong or weak.
 
-All times are in UTC. Reading returns whole seconds since the epoch, or None for what is no such date: what that means
-is the caller's to say, for a broken If-Modified-Since is ignored and a broken X-Amz-Date is refused.
+All times are in UTC. Reading returns whole seconds since the epoch, or None if the text is not such a date. The caller
+decides what that means, because a broken If-Modified-Since is ignored and a broken X-Amz-Date is refused.
 """
 
 import re
@@ -33,12 +33,13 @@ _ISO_BASIC = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0
 _ISO_EXTENDED = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z")
 
 
-_MINUTES = [f" {minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]  # of a day
+_MINUTES = [f" {minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]  # the minutes of a day
 _SECONDS = [f"{second:02} GMT" for second in range(60)]
 
 
 def http_date(seconds: int) -> str:
-    """As Last-Modified and Date write it. Every object has another, so it is put together from parts that are known."""
+    """Returns the time as Last-Modified and Date write it. It differs for every object, so it is put together from
+    known parts."""
     day, rest = divmod(seconds, 86_400)
     return _http_day(day) + _MINUTES[rest // 60] + _SECONDS[rest % 60]
 
@@ -51,18 +52,19 @@ def _http_day(day: int) -> str:
 
 @lru_cache(maxsize=4096)
 def iso_extended(seconds: int) -> str:
-    """As S3's XML writes it, without its milliseconds: `2009-10-12T17:50:30`."""
+    """Returns the time as S3's XML writes it, without its milliseconds: `2009-10-12T17:50:30`."""
     year, month, day, hour, minute, second = gmtime(seconds)[:6]
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
 def iso_millis(micros: int) -> str:
-    """As S3's XML writes it: `2009-10-12T17:50:30.000Z`. Rounded down, as HTTP's whole seconds are."""
+    """Returns the time as S3's XML writes it: `2009-10-12T17:50:30.000Z`. It is rounded down, as HTTP's whole seconds
+    are."""
     return f"{iso_extended(micros // 1_000_000)}.{micros // 1000 % 1000:03}Z"
 
 
 def iso_basic(seconds: int) -> str:
-    """As X-Amz-Date writes it: `20130524T000000Z`."""
+    """Returns the time as X-Amz-Date writes it: `20130524T000000Z`."""
     return iso_extended(seconds).replace("-", "").replace(":", "") + "Z"
 
 
@@ -78,7 +80,7 @@ def parse_iso_extended(text: str) -> int | None:
 
 
 def parse_http_date(text: str) -> int | None:
-    """Also with a zone of `+0000`, which many clients write and AWS's own examples do."""
+    """Parses an HTTP date. It also accepts a zone of `+0000`, which many clients write and AWS's own examples have."""
     if len(text) > 40:
         return None
     for form in _HTTP_FORMS:
@@ -90,7 +92,7 @@ def parse_http_date(text: str) -> int | None:
 
 
 def _full_year(text: str) -> int:
-    """Two digits mean 1970 to 2069."""
+    """Returns the year. Two digits mean 1970 to 2069."""
     year = int(text)
     return year if len(text) == 4 else year + (1900 if year >= 70 else 2000)
 
@@ -100,7 +102,7 @@ def _seconds(year: int, month: int, day: int, hour: int, minute: int, second: in
         date(year, month, day)
     except ValueError:
         return None
-    if hour > 23 or minute > 59 or second > 60:  # 60: a leap second
+    if hour > 23 or minute > 59 or second > 60:  # 60 is a leap second
         return None
     return timegm((year, month, day, hour, minute, second))
 
@@ -110,14 +112,14 @@ def quote_etag(etag: str) -> str:
 
 
 def unquote_etag(text: str) -> str:
-    """Clients give tags with quotes and without them."""
+    """Returns the tag without its quotes. Clients send tags with and without them."""
     text = text.strip()
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
 def parse_etags(header: str | None, *, weakly: bool) -> tuple[str, ...] | None:
-    """The tags of If-Match or If-None-Match, or `*`; None without the header. A weak tag never proves that bytes are
-    the same, and counts only where that is not asked for."""
+    """Returns the tags of If-Match or If-None-Match, or `*`. Returns None without the header. A weak tag never proves
+    that bytes are the same, so it only counts if they are compared `weakly`."""
     if header is None:
         return None
     tags = [tag.strip() for tag in header.split(",")]
@@ -125,8 +127,8 @@ def parse_etags(header: str | None, *, weakly: bool) -> tuple[str, ...] | None:
 
 
 def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
-    """Whether a range is of the object that the client has a part of already; otherwise it is sent the whole. A date
-    must be exactly the one that the client knows, and a weak tag proves nothing."""
+    """Returns whether a range belongs to the object of which the client already has a part. Otherwise the client is
+    sent the whole object. A date must be exactly the one that the client knows, and a weak tag proves nothing."""
     if header is None:
         return True
     date = parse_http_date(header)
@@ -139,14 +141,14 @@ def if_range_holds(header: str | None, etag: str, modified: int) -> bool:
 # Which bytes of an object are asked for.
 
 
-# Longer numbers count as endless; an integer of a thousand digits would only cost time.
+# Longer numbers count as endless, because an integer of a thousand digits would only cost time.
 _DIGITS_MAX = 19
 _RANGE = re.compile(r"bytes=([0-9]*)-([0-9]*)", re.IGNORECASE)
 _COPY_RANGE = re.compile(r"bytes=([0-9]+)-([0-9]+)")
 
 
 class ByteSpan(NamedTuple):
-    """From `start` up to but not including `end`."""
+    """The bytes from `start` up to but not including `end`."""
 
     start: int
     end: int
@@ -156,8 +158,8 @@ class ByteSpan(NamedTuple):
 
 
 def requested_span(header: str, size: int) -> ByteSpan | None:
-    """Parses the Range header for an object of this size. None means the whole object: several ranges, and invalid
-    ones, are ignored. Raises InvalidRange if the object has none of the bytes."""
+    """Parses the Range header for an object of this size. Returns None for the whole object: several ranges and invalid
+    ones are ignored. Raises InvalidRange if the object has none of the bytes."""
     found = _RANGE.fullmatch(header.strip())
     if found is None or not (found[1] or found[2]):
         return None

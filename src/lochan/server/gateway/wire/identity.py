@@ -1,5 +1,6 @@
-"""Who asked, by which form of signature, and what the signature says of the body; and what a signature must be here:
-which versions are taken, what a V4 credential must name, and how far a client's clock may be from ours."""
+"""Describes who sent a request, by which form of signature, and what the signature says about the body. Also describes
+what a signature must be like here: which versions are accepted, what a V4 credential must name, and how far a client's
+clock may be from ours."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ class SignatureForm(Enum):
 
 
 class Payload(Enum):
-    """How the body is protected; the values are those of `x-amz-content-sha256`, except the first."""
+    """How the body is protected. The values are those of `x-amz-content-sha256`, except the first."""
 
     HASHED = "a SHA-256"
     UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -38,7 +39,7 @@ class Payload(Enum):
 
 
 class ChunkSeed(NamedTuple):
-    """Where the chain of chunk signatures begins."""
+    """What the chain of chunk signatures begins with."""
 
     signing_key: bytes
     signature: str
@@ -46,26 +47,26 @@ class ChunkSeed(NamedTuple):
     scope: str
 
     def __repr__(self) -> str:
-        return f"ChunkSeed({self.timestamp}, {self.scope})"  # a key is for no log
+        return f"ChunkSeed({self.timestamp}, {self.scope})"  # a key must not appear in a log
 
 
 class Identity(NamedTuple):
-    """A tuple, because one is made for every request."""
+    """Who sent a request. It is a tuple, because one is made for every request."""
 
     access_key_id: str
     form: SignatureForm
     payload: Payload
-    sha256: str | None = None  # of the whole body, where it is HASHED
-    region: str | None = None  # V2 knows none
+    sha256: str | None = None  # the hash of the whole body, if it is HASHED
+    region: str | None = None  # None for V2, which has no regions
     session_token: str | None = None
-    seed: ChunkSeed | None = None  # of V4 in the header
+    seed: ChunkSeed | None = None  # only for V4 in the header
 
     def __repr__(self) -> str:
         return f"Identity({self.access_key_id}, {self.form.value}, {self.payload.value})"
 
 
 class Claim(Protocol):
-    """A signature that is well-formed and of now; whether it holds needs the secret of its key."""
+    """A signature that is well-formed and recent. Whether it holds can only be checked with the secret of its key."""
 
     @property
     def access_key_id(self) -> str: ...
@@ -74,10 +75,11 @@ class Claim(Protocol):
     def session_token(self) -> str | None: ...
 
     def verify(self, secret: str | None) -> Identity:
-        """Raises SignatureDoesNotMatch, or InvalidAccessKeyId where there is no secret, after the same work."""
+        """Returns the identity. Raises SignatureDoesNotMatch, or InvalidAccessKeyId if there is no secret, after the
+        same work."""
 
 
-# Stands in for the secret of a key that does not exist, so that an unknown key takes as long as a wrong signature.
+# Replaces the secret of a key that does not exist, so that an unknown key takes as long as a wrong signature.
 NOBODY: Final = "there is no such key, and this is nobody's secret"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -87,7 +89,7 @@ _BY_NAME: Final[Mapping[str, Payload]] = {
 
 
 def declared_payload(value: str) -> tuple[Payload, str | None]:
-    """What `x-amz-content-sha256` says."""
+    """Returns what `x-amz-content-sha256` says."""
     if _SHA256.fullmatch(value):
         return Payload.HASHED, value
     known = _BY_NAME.get(value)
@@ -105,7 +107,8 @@ def declared_payload(value: str) -> tuple[Payload, str | None]:
 
 
 def undeclared_payload(headers: Mapping[str, str]) -> tuple[Payload, str | None]:
-    """For the forms of signature that do not cover a hash of the body: framed, if the headers say so."""
+    """Returns the payload for the forms of signature that do not cover a hash of the body. It is framed if the headers
+    say so."""
     value = headers.get("x-amz-content-sha256")
     if value is not None:
         return seedless(*declared_payload(value))
@@ -115,7 +118,8 @@ def undeclared_payload(headers: Mapping[str, str]) -> tuple[Payload, str | None]
 
 
 def seedless(payload: Payload, sha256: str | None) -> tuple[Payload, str | None]:
-    """Only V4 in the header has a signature from which a chain of chunk signatures can begin."""
+    """Returns the payload. Raises InvalidRequest for signed chunks: only V4 in the header has a signature from which a
+    chain of chunk signatures can begin."""
     if payload in (Payload.SIGNED_CHUNKS, Payload.SIGNED_CHUNKS_TRAILER):
         raise S3Error("InvalidRequest", "Signed chunks need a signature of version 4 in the header.")
     return payload, sha256
@@ -135,14 +139,15 @@ class Credential(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """`region` None takes any: clients that know of no region send one of their own."""
+    """What a signature must be made for. If `region` is None, any region is accepted: clients that do not know the
+    region send one of their own."""
 
     region: str | None = None
     service: str = "s3"
     takes_v2: bool = False
 
     def refuse_v2(self) -> None:
-        """Raises InvalidRequest, in the words by which old clients know that they are to sign by version 4."""
+        """Raises InvalidRequest if V2 is not accepted, in the words that tell old clients to sign with version 4."""
         if not self.takes_v2:
             raise S3Error(
                 "InvalidRequest",
@@ -151,8 +156,9 @@ class Realm:
             )
 
     def credential(self, text: str, timestamp: str, code: str, prefix: str) -> Credential:
-        """Raises an error of this code. `timestamp` is the request's, whose day must be the credential's."""
-        parts = text.rsplit("/", 4)  # an access key may hold slashes, what follows it may not
+        """Parses a credential. Raises an error with the given `code`. `timestamp` is that of the request, and its day
+        must be the credential's."""
+        parts = text.rsplit("/", 4)  # an access key may contain slashes; the parts that follow it may not
         if len(parts) != 5 or not parts[0]:
             raise S3Error(
                 code,
@@ -177,7 +183,8 @@ class Realm:
 
 
 def refuse_skewed(timestamp: str, now: float) -> None:
-    """`timestamp` in ISO 8601's basic form. Either way: an old request may be a replay."""
+    """Raises RequestTimeTooSkewed for a request that is too old or too new, because an old request may be a replay.
+    `timestamp` is in ISO 8601's basic form."""
     seconds = parse_iso_basic(timestamp)
     if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:
         raise S3Error(

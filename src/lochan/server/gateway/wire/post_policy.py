@@ -1,6 +1,6 @@
-"""An upload by a form in a browser: the policy that somebody signed, and whether the form keeps to it.
+"""Judges an upload by a form in a browser: the policy that somebody signed, and whether the form keeps to it.
 
-Every field must be named by a condition, except those that carry the signature and the file. `${filename}` is put in
+Every field must be named by a condition, except those that carry the signature and the file. `${filename}` is replaced
 before the conditions are judged, so that they see the key that will be written.
 """
 
@@ -26,7 +26,7 @@ _SLASH = re.compile(r"[/\\]")
 
 
 class PostForm(NamedTuple):
-    """`fields` by their names in lower case, `${filename}` put in; without the file itself."""
+    """A form without its file. `fields` are by their names in lower case, with `${filename}` replaced."""
 
     fields: Mapping[str, str]
     bucket: str
@@ -41,7 +41,7 @@ class LengthRange(NamedTuple):
     most: int
 
     def check(self, size: int) -> None:
-        """Raises EntityTooSmall or EntityTooLarge; `most` is worth a look while the file still comes."""
+        """Raises EntityTooSmall or EntityTooLarge. `most` can be checked while the file is still arriving."""
         if size < self.least:
             raise S3Error("EntityTooSmall", ProposedSize=str(size), MinSizeAllowed=str(self.least))
         if size > self.most:
@@ -57,7 +57,8 @@ class _Policy(msgspec.Struct):
 
 
 def post_form(fields: Iterable[tuple[str, str]], bucket: str, filename: str) -> PostForm:
-    """Raises InvalidArgument for a field that comes twice or a missing key."""
+    """Returns the form. Raises InvalidArgument for a field that comes twice, and UserKeyMustBeSpecified if the key is
+    missing."""
     found: dict[str, str] = {}
     for name, value in fields:
         name = name.lower()
@@ -74,7 +75,7 @@ def post_form(fields: Iterable[tuple[str, str]], bucket: str, filename: str) -> 
 
 
 class PostClaim:
-    """A claim as a request's, made by the fields of a form. Raises for what is malformed or expired."""
+    """A claim like that of a request, made by the fields of a form. Raises an error if it is malformed or expired."""
 
     def __init__(self, form: PostForm, realm: Realm, now: float) -> None:
         self._fields = form.fields
@@ -89,7 +90,7 @@ class PostClaim:
                 _require_field(form.fields, "signature"),
                 _require_field(form.fields, "awsaccesskeyid"),
             )
-        # Version 2 has no date of its own, so only the policy's end can be bounded.
+        # Version 2 has no date of its own, so only the end of the policy can be limited.
         self.length = conforming(form, self._policy, now, inf if self._is_v4 else now + _WEEK_S + SKEW_SECONDS_MAX)
 
     def verify(self, secret: str | None) -> Identity:
@@ -126,14 +127,14 @@ class PostClaim:
 
 
 def post_claimed(form: PostForm, realm: Realm, now: float) -> PostClaim | None:
-    """None is a form that nobody signed."""
+    """Returns the claim, or None if nobody signed the form."""
     signed = {"policy", "signature", "x-amz-signature", "x-amz-credential", "awsaccesskeyid"}
     return PostClaim(form, realm, now) if signed & form.fields.keys() else None
 
 
 def conforming(form: PostForm, policy: str, now: float, end_max: float = inf) -> LengthRange:
-    """How long the file may be. Raises AccessDenied where the form is not what the policy allows, or is too late, or
-    the policy ends after `end_max`."""
+    """Returns how long the file may be. Raises AccessDenied if the form is not what the policy allows, if it is too
+    late, or if the policy ends after `end_max`."""
     decoded = _decode(policy)
     end = parse_iso_extended(decoded.expiration)
     if end is None:
@@ -151,7 +152,7 @@ def conforming(form: PostForm, policy: str, now: float, end_max: float = inf) ->
         else:
             named.add(name)
             _refuse_unmet(kind, name, value, values.get(name))
-    # The bucket counts as a field: a policy that leaves it open could be used in any.
+    # The bucket counts as a field, because a policy that leaves it open could be used for any bucket.
     extra = [name for name in values if name not in named | _FREE and not name.startswith("x-ignore-")]
     if extra:
         raise S3Error("AccessDenied", f"Invalid according to Policy: Extra input fields: {', '.join(extra)[:512]}")
@@ -168,7 +169,8 @@ def _decode(policy: str) -> _Policy:
 
 
 def _condition(condition: dict[str, str] | list[str | int]) -> tuple[str, str, str]:
-    """Its kind, the name in lower case without `$`, the value; of a length's range the two numbers."""
+    """Returns its kind, the name in lower case without `$`, and the value. For a range of lengths it returns the two
+    numbers."""
     if isinstance(condition, dict):
         if len(condition) != 1:
             raise _invalid("a condition has not exactly one field")

@@ -1,4 +1,4 @@
-"""Signatures in the query: links that work without a key for as long as they say, and not a second longer."""
+"""Handles signatures in the query: links that work without a key for as long as they say, and not a second longer."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import quote
@@ -33,7 +33,8 @@ _V4 = (
 _V4_OPTIONAL = ("X-Amz-Security-Token", "X-Amz-Content-Sha256")
 _V2 = ("AWSAccessKeyId", "Signature", "Expires")
 _V2_TOKEN = "x-amz-security-token"
-_V2_ECHOES = ("content-md5", "content-type")  # which botocore adds for the reader, as it does `x-amz-…`: no one here is
+# botocore adds these for the reader, as it adds `x-amz-…`; nobody reads them here
+_V2_ECHOES = ("content-md5", "content-type")
 
 
 class QueryV4:
@@ -68,8 +69,8 @@ class QueryV4:
 def presigned_query(
     request: SignedRequest, id: str, secret: str, region: str, now: int, expires_s: int, token: str = ""
 ) -> str:
-    """The query of a link for this request, whose headers are what its user will send: the host. `token` is that of a
-    session, whose id and secret these are."""
+    """Returns the query of a link for this request, whose headers are those that its user will send: the host. `token`
+    is that of a session; `id` and `secret` are then those of the session."""
     timestamp = iso_basic(now)
     credential = Credential(id, timestamp[:8], region, "s3", "aws4_request")
     names = ";".join(sorted(request.headers))
@@ -114,7 +115,8 @@ class QueryV2:
 
 
 def _refuse_open(names: frozenset[str]) -> None:
-    """The holder of a link could add or change what its signature does not cover, such as the prefix of a list."""
+    """Refuses parameters that the signature does not cover, because the holder of a link could add or change them, such
+    as the prefix of a list."""
     known = {*_V2, *_V2_ECHOES} | SIGNED_PARAMETERS
     loose = sorted(name for name in names if name not in known and not name.startswith("x-amz-"))
     if loose:
@@ -134,14 +136,15 @@ def is_v2(names: Collection[str]) -> bool:
 
 
 def _once(pairs: Pairs, names: Collection[str]) -> Mapping[str, str]:
-    """The parameters of the signature itself: one that comes twice could be read in two ways."""
+    """Returns the parameters of the signature itself. Raises an error if one comes twice, because it could be read in
+    two ways."""
     found: dict[str, str] = {}
     for raw, value in pairs:
         name = decode_name(raw)
         if name in names:
             if name in found:
                 raise S3Error(_CODE, f"The parameter {name} was given more than once.")
-            # `+` stays: no such value holds a space, and base64 does hold pluses that some clients do not encode.
+            # `+` stays: no such value contains a space, but base64 contains pluses, which some clients do not encode.
             found[name] = decode_uri(value)
     return found
 

@@ -1,4 +1,4 @@
-"""A signature of version 2 in the Authorization header, and the string that its query form signs as well."""
+"""Handles a signature of version 2 in the Authorization header, and the string that its query form signs too."""
 
 import hmac
 import re
@@ -20,8 +20,9 @@ from lochan.server.gateway.wire.identity import (
 from lochan.server.gateway.wire.signature_v4 import same
 from lochan.server.gateway.wire.signed_request import SignedRequest, decode_name, wire_bytes
 
-# Of a query version 2 signs what makes another operation of a request, or another answer about an object; a test
-# compares this with the routes. It leaves the parameters of a list (prefix, marker, …) open: a link has none of those.
+# The parameters of a query that version 2 signs: those that turn a request into another operation, or get another
+# answer about an object. A test compares them with the routes. The parameters of a list (prefix, marker, …) are not
+# signed, and a link cannot have them.
 SIGNED_PARAMETERS: Final = frozenset(
     (
         *("accelerate", "acl", "analytics", "attributes", "cors", "defaultObjectAcl", "delete", "encryption"),
@@ -34,7 +35,7 @@ SIGNED_PARAMETERS: Final = frozenset(
         *("response-content-language", "response-content-type", "response-expires"),
     )
 )
-# In a value that is signed decoded, these would read as another parameter, or as another line.
+# In a value that is signed decoded, these would read as another parameter or another line.
 _AMBIGUOUS = re.compile(r"[&\x00-\x1f\x7f]")
 
 
@@ -63,15 +64,15 @@ class HeaderV2:
 
 
 class SignedV2(NamedTuple):
-    """`date` is the date's line: a date, nothing, or when a link expires."""
+    """A V2 signature. `date` is the line of the date: a date, nothing, or the time when a link expires."""
 
     access_key_id: str
     signature: str
     date: str
-    amz_parameters: Mapping[str, str] | None = None  # signed as if they were headers
+    amz_parameters: Mapping[str, str] | None = None  # parameters that are signed as if they were headers
 
     def check(self, request: SignedRequest, secret: str | None) -> None:
-        """Raises SignatureDoesNotMatch or InvalidAccessKeyId."""
+        """Raises SignatureDoesNotMatch or InvalidAccessKeyId if the signature does not hold."""
         first = ""
         for text in self._strings_to_sign(request):
             if same(sign_v2(NOBODY if secret is None else secret, wire_bytes(text)), self.signature) and secret:
@@ -80,22 +81,23 @@ class SignedV2(NamedTuple):
         raise self._refusal(first, known=secret is not None)
 
     def _strings_to_sign(self, request: SignedRequest) -> Iterator[str]:
-        """As the client wrote them, then as AWS would: a server may only know the decoded path, and `?uploads=` is
-        signed with its `=` by some and without by others. All mean the same."""
+        """Yields the strings as the client wrote them, then as AWS would. A server may only know the decoded path, and
+        some clients sign `?uploads=` with its `=` and some without. All of them mean the same."""
         headers = request.headers
         lines = (request.method, headers.get("content-md5", ""), headers.get("content-type", ""), self.date)
         head = "\n".join(lines) + "\n" + _amz_headers(headers, self.amz_parameters or {})
         bucket = f"/{request.bucket}" if request.bucket else ""
         written, bare = _signed_parameters(request.query)
         paths = [request.path, request.canonical_path]
-        if not bucket and "/" not in request.path[1:]:  # a bucket alone: some sign the slash that they did not send
+        if not bucket and "/" not in request.path[1:]:  # for a bucket alone, some sign a slash that they did not send
             paths.append(f"{request.path}/")
         for path in dict.fromkeys(paths):
             for parameters in dict.fromkeys((written, bare)):
                 yield f"{head}{bucket}{path}{parameters}"
 
     def _refusal(self, text: str, known: bool) -> S3Error:
-        """Both are made, whichever it is: how long an answer takes does not tell whether the key is known."""
+        """Returns the error. Both errors are created in any case, so that the time of an answer does not reveal whether
+        the key is known."""
         unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
         mismatch = S3Error(
             "SignatureDoesNotMatch",
@@ -112,18 +114,19 @@ def sign_v2(secret: str, text: bytes) -> str:
 
 
 def _amz_headers(headers: Mapping[str, str], parameters: Mapping[str, str]) -> str:
-    """Each with its line end, sorted by name."""
+    """Returns the headers, each with its line end, sorted by name."""
     found = {name: value for name, value in headers.items() if name.startswith("x-amz-")} | dict(parameters)
     return "".join([f"{name}:{found[name]}\n" for name in sorted(found)])
 
 
 def _signed_parameters(query: str) -> tuple[str, str]:
-    """Sorted by name, with decoded values: as they were written, and without the `=` of empty values."""
+    """Returns the parameters sorted by name, with decoded values: as they were written, and without the `=` of empty
+    values."""
     pairs = [(decode_name(name), equals, value) for name, equals, value in _split_query(query)]
     found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
     if not found:
         return "", ""
-    # Byte by byte, as headers come: the string to sign is made of bytes.
+    # Decoded byte by byte, like headers, because the string to sign consists of bytes.
     decoded = [(name, equals, _decoded_value(name, value)) for name, equals, value in found]
     written = [f"{name}{equals}{value}" for name, equals, value in decoded]
     bare = [f"{name}={value}" if value else name for name, _, value in decoded]
@@ -135,7 +138,7 @@ def _split_query(query: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _decoded_value(name: str, value: str) -> str:
-    """Raises AccessDenied where the text to sign could be that of another request."""
+    """Returns the decoded value. Raises AccessDenied if the text to sign could be that of another request."""
     decoded = unquote(value, "latin-1")
     if _AMBIGUOUS.search(decoded):
         raise S3Error(

@@ -1,4 +1,4 @@
-"""Signatures of version 4: the canonical request, the signing key, and the form in the Authorization header."""
+"""Handles signatures of version 4: the canonical request, the signing key, and the form in the Authorization header."""
 
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,8 @@ _FIELDS = ("Credential", "SignedHeaders", "Signature")
 
 @lru_cache(maxsize=1024)
 def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
-    """Kept, for it is the same for all requests of a key on one day, and four HMACs are half the work of a check."""
+    """Returns the signing key. It is cached, because it is the same for all requests of a key on one day, and its four
+    HMACs are half the work of a check."""
     key = f"AWS4{secret}".encode()
     for part in (day, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -40,7 +41,7 @@ def sign(key: bytes, text: bytes) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """In a time that does not tell how much was right."""
+    """Returns whether two texts are equal, in a time that does not reveal how much was right."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
@@ -49,12 +50,13 @@ class Signed(NamedTuple):
 
     credential: Credential
     timestamp: str
-    names: str  # of the signed headers, as listed
+    names: str  # the names of the signed headers, as listed
     signature: str
     payload: str  # the hash, or the word in its place
 
     def check(self, request: SignedRequest, secret: str | None, without: str = "") -> bytes:
-        """The signing key. Raises SignatureDoesNotMatch or InvalidAccessKeyId. `without` is no part of the query."""
+        """Returns the signing key. Raises SignatureDoesNotMatch or InvalidAccessKeyId. The parameter named `without` is
+        left out of the query."""
         credential = self.credential
         key = signing_key(NOBODY if secret is None else secret, credential.day, credential.region, credential.service)
         first = ""
@@ -66,13 +68,14 @@ class Signed(NamedTuple):
         raise self._refusal(first, known=secret is not None)
 
     def made(self, request: SignedRequest, secret: str) -> str:
-        """The signature that the request should have."""
+        """Returns the signature that the request should have."""
         credential = self.credential
         key = signing_key(secret, credential.day, credential.region, credential.service)
         return sign(key, wire_bytes(self._string_to_sign(next(self._canonical(request, "")))))
 
     def _canonical(self, request: SignedRequest, without: str) -> Iterator[str]:
-        """Encoded as AWS does; then as the client did, for some sign what they send. Both mean the same bytes."""
+        """Yields the request encoded as AWS does, and then as the client did, because some clients sign what they send.
+        Both mean the same bytes."""
         headers = canonical_headers(request.headers, self.names.split(";"))
         path, query = request.canonical_path, request.canonical_query(without) if request.query else ""
         rest = f"{headers}\n{self.names}\n{self.payload}"
@@ -86,7 +89,8 @@ class Signed(NamedTuple):
         return f"{ALGORITHM}\n{self.timestamp}\n{self.credential.scope}\n{digest}"
 
     def _refusal(self, canonical: str, known: bool) -> S3Error:
-        """Both are made, whichever it is: how long an answer takes does not tell whether the key is known."""
+        """Returns the error. Both errors are created in any case, so that the time of an answer does not reveal whether
+        the key is known."""
         id = self.credential.access_key_id
         text = self._string_to_sign(canonical)
         unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=id)
@@ -103,15 +107,17 @@ class Signed(NamedTuple):
 
 
 def canonical_headers(headers: Mapping[str, str], names: Sequence[str]) -> str:
-    """Each with its line end. A signed header that did not come is empty, and the signature will not match."""
+    """Returns the headers, each with its line end. A signed header that is missing is empty, and the signature will not
+    match."""
     return "".join([f"{name}:{_single_spaced(headers.get(name, ''))}\n" for name in names])
 
 
 def refuse_unsigned(headers: Mapping[str, str], names: str) -> None:
-    """The host and all of `x-amz-*` must be signed, or a stranger on the way could add them."""
+    """Refuses a request unless the host and all of `x-amz-*` are signed. Otherwise, a stranger on the way could add
+    them."""
     listed = names.split(";")
     signed = set(listed)
-    if len(signed) != len(listed):  # a long header listed a thousand times would be a long text to hash
+    if len(signed) != len(listed):  # a long header that is listed a thousand times would be a long text to hash
         raise S3Error("AuthorizationHeaderMalformed", "A header is listed more than once in SignedHeaders.")
     missing = [name for name in headers if name.startswith("x-amz-") and name not in signed]
     if "host" not in signed:
@@ -129,7 +135,8 @@ def _single_spaced(value: str) -> str:
 
 
 class HeaderV4:
-    """Raises for what is malformed, too old or too new. The body is the caller's to compare with `Identity.sha256`."""
+    """A V4 signature in the Authorization header. Raises an error if it is malformed, too old or too new. The caller
+    compares the body with `Identity.sha256`."""
 
     def __init__(self, request: SignedRequest, authorization: str, realm: Realm, now: float) -> None:
         fields = _fields(authorization)
@@ -167,7 +174,7 @@ class HeaderV4:
 
 
 def _fields(authorization: str) -> dict[str, str]:
-    """Credential, SignedHeaders and Signature, each once, in any order."""
+    """Returns Credential, SignedHeaders and Signature, each given once, in any order."""
     found: dict[str, str] = {}
     for part in authorization[len(ALGORITHM) :].split(","):
         name, _, value = part.strip().partition("=")
@@ -181,7 +188,7 @@ def _fields(authorization: str) -> dict[str, str]:
 
 
 def _timestamp(request: SignedRequest) -> str:
-    """Returns the value of X-Amz-Date, or else of Date, in ISO 8601's basic form."""
+    """Returns the value of X-Amz-Date, or otherwise of Date, in ISO 8601's basic form."""
     amz_date = request.headers.get("x-amz-date")
     text = request.headers.get("date", "") if amz_date is None else amz_date
     if parse_iso_basic(text) is not None:

@@ -1,6 +1,7 @@
-"""Percent-encoding as AWS signs it: everything but letters, digits and `-_.~`, in upper-case hex, once.
+"""Handles percent-encoding as AWS signs it: everything but letters, digits and `-_.~` is encoded once, in upper-case
+hex.
 
-A client may have encoded more or less than that, so what came is decoded and encoded again before it is compared.
+A client may have encoded more or less than that, so what arrived is decoded and encoded again before it is compared.
 """
 
 import re
@@ -18,32 +19,33 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def canonical_path(path: str) -> str:
-    """`path` as on the wire. S3 neither encodes it twice nor folds `..` and `//`: a key is opaque."""
+    """Returns the canonical form of `path`, which is given as on the wire. S3 neither encodes it twice nor folds `..`
+    and `//`, because a key is opaque."""
     if _PLAIN_PATH.fullmatch(path):
         return path or "/"
     return quote(unquote_to_bytes(path), safe="/-_.~")
 
 
 def canonical_part(text: str) -> str:
-    """A name or a value in a query, where `+` is a space."""
+    """Returns the canonical form of a name or a value in a query, where `+` is a space."""
     if _PLAIN.fullmatch(text):
         return text
     return quote(unquote_to_bytes(text.replace("+", " ")), safe="-_.~")
 
 
 def query_pairs(query: str) -> Pairs:
-    """Names and values as on the wire, in their order; a name alone has an empty value."""
+    """Returns names and values as on the wire, in their order. A name alone has an empty value."""
     return [(name, value) for name, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
 
 
 def decode_name(name: str) -> str:
-    """The name of a parameter as the operations read it: `%64elete` is `delete`. A search for a name looks for
-    this one, or a signature would be of another request than the one that is carried out."""
+    """Returns the name of a parameter as the operations read it: `%64elete` is `delete`. A search for a name looks for
+    this one. Otherwise, a signature would belong to another request than the one that is carried out."""
     return unquote_plus(name) if "%" in name or "+" in name else name
 
 
 def decode_uri(text: str) -> str:
-    """Raises InvalidURI where an escape is cut or the bytes are not UTF-8."""
+    """Returns the decoded text. Raises InvalidURI if an escape is cut or the bytes are not UTF-8."""
     if "%" not in text and text.isascii():
         return text
     if _BROKEN_ESCAPE.search(text):
@@ -55,10 +57,11 @@ def decode_uri(text: str) -> str:
 
 
 class SignedRequest:
-    """`path` and `query` as on the wire; a server that only has the decoded path passes it through `of_decoded_path`.
+    """A request as it was signed. `path` and `query` are as on the wire. A server that only has the decoded path uses
+    `of_decoded_path`.
 
-    `headers` are pairs in any case, latin-1 where they are not ASCII. `bucket` is named only where the host names it
-    (virtual-host style): V2 signs it in front of the path.
+    `headers` are pairs in any case, in latin-1 if they are not ASCII. `bucket` is only given if the host names it
+    (virtual-host style), because V2 signs it in front of the path.
     """
 
     def __init__(
@@ -87,11 +90,11 @@ class SignedRequest:
         return frozenset(decode_name(name) for name, _ in self.pairs)
 
     def canonical_query(self, without: str = "") -> str:
-        """Sorted by the encoded name, then by the encoded value."""
+        """Returns the query sorted by the encoded name, then by the encoded value."""
         return canonical_query([pair for pair in self.pairs if decode_name(pair[0]) != without])
 
     def raw_query(self, without: str = "") -> str:
-        """Sorted, but encoded as the client did."""
+        """Returns the query sorted, but encoded as the client did."""
         return _assemble([pair for pair in self.pairs if decode_name(pair[0]) != without])
 
     @property
@@ -100,7 +103,8 @@ class SignedRequest:
 
 
 def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names in lower case, values trimmed, several of one name joined by commas, as signatures want them."""
+    """Returns the headers as signatures need them: with names in lower case and trimmed values, and with several of the
+    same name joined by commas."""
     found: dict[str, str] = {}
     for name, value in headers:
         name, value = name.lower(), value.strip(" \t")
@@ -114,7 +118,7 @@ def canonical_query(pairs: Pairs) -> str:
 
 
 def wire_bytes(text: str) -> bytes:
-    """Header values came as latin-1; text from elsewhere is UTF-8."""
+    """Returns the bytes of the text. Header values come as latin-1; other text is UTF-8."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:

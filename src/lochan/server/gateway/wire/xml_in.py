@@ -1,7 +1,7 @@
-"""Reads an XML document as it comes, by a schema, within limits. Nothing is expanded, and nothing is kept but values.
+"""Reads an XML document as it arrives, by a schema and within limits. Nothing is expanded, and only values are kept.
 
-A document type, and with it every entity of one's own, is refused. So is an element that the schema does not know,
-which bounds the depth; a token of a hundred kilobytes, which bounds what the parser keeps; and all but UTF-8.
+A document type is refused, and with it every custom entity. Also refused are an element that the schema does not know,
+which limits the depth; a token of a hundred kilobytes, which limits what the parser keeps; and any encoding but UTF-8.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _NAMESPACES = ("", NAMESPACE, NAMESPACE.rstrip("/"))
 _SLICE_BYTES = 16 * 1024
 _ENCODINGS = (None, "utf-8", "utf8", "us-ascii", "ascii")
 
-Schema = Mapping[str, "Schema | None"]  # the children of an element; None is text
+Schema = Mapping[str, "Schema | None"]  # the children of an element; None means text
 PARTS_MAX: Final = 10_000
 DELETES_MAX: Final = 1_000
 
@@ -30,9 +30,10 @@ _CHECKSUMS: Final[Mapping[str, str]] = {f"Checksum{name}": name for name in HASH
 
 
 class XmlReader:
-    """A subclass says what its elements mean: those with text in `text`, the others in `closed`, by their path."""
+    """Reads a document. A subclass says what its elements mean: those with text in `text`, and the others in `closed`,
+    by their path."""
 
-    schema: ClassVar[Schema]  # of one element, the root
+    schema: ClassVar[Schema]  # the schema of one element, the root
     bytes_max: ClassVar[int]
 
     def __init__(self) -> None:
@@ -51,9 +52,9 @@ class XmlReader:
         parser.CharacterDataHandler = self._on_text
 
     def feed(self, data: bytes) -> None:
-        """Raises MalformedXML as soon as it is, however much would follow."""
+        """Takes a piece of the document. Raises MalformedXML as soon as it is malformed, however much would follow."""
         self._bytes += len(data)
-        # A NUL stands in every document of UTF-16, which the parser would take unasked, and in none of UTF-8.
+        # Every document of UTF-16 contains a NUL, and none of UTF-8 does. The parser would accept UTF-16 unasked.
         if self._bytes > self.bytes_max or b"\0" in data:
             raise malformed_error()
         before = self._bytes - len(data)
@@ -64,7 +65,7 @@ class XmlReader:
                 raise malformed_error()
 
     def close(self) -> None:
-        """The end of the document. Raises MalformedXML if it is not complete."""
+        """Ends the document. Raises MalformedXML if it is not complete."""
         self._parse(b"", last=True)
 
     def closed(self, path: tuple[str, ...]) -> None: ...
@@ -102,7 +103,7 @@ class XmlReader:
 
     def _on_text(self, text: str) -> None:
         if self._schemas[-1] is not None:
-            text = text.strip()  # the indentation between elements
+            text = text.strip()  # removes the indentation between elements
             if not text:
                 return
         self._text_chars += len(text)
@@ -132,7 +133,7 @@ class CompletedPart(NamedTuple):
 class Deletion(NamedTuple):
     key: str
     version: str | None = None
-    etag: str | None = None  # delete only this one
+    etag: str | None = None  # if given, only an object with this tag is deleted
     modified: str | None = None
     size: str | None = None
 
@@ -144,7 +145,7 @@ class Deletions:
 
 
 class CompleteReader(XmlReader):
-    """The parts, in ascending order. Raises MalformedXML or InvalidPartOrder."""
+    """Reads the parts, in ascending order. Raises MalformedXML or InvalidPartOrder."""
 
     schema: ClassVar[Schema] = {
         "CompleteMultipartUpload": {"Part": {"PartNumber": None, "ETag": None, **dict.fromkeys(_CHECKSUMS)}}
@@ -177,7 +178,7 @@ class CompleteReader(XmlReader):
 
 
 class DeleteReader(XmlReader):
-    """Raises MalformedXML, also for more than a thousand keys or none."""
+    """Reads the keys. Raises MalformedXML, also if there are more than a thousand or none."""
 
     schema: ClassVar[Schema] = {
         "Delete": {
@@ -185,7 +186,7 @@ class DeleteReader(XmlReader):
             "Object": {"Key": None, "VersionId": None, "ETag": None, "LastModifiedTime": None, "Size": None},
         }
     }
-    bytes_max = 8 * 1024 * 1024  # a thousand keys of a kilobyte, most of it escaped
+    bytes_max = 8 * 1024 * 1024  # a thousand keys of a kilobyte, most of them escaped
 
     def __init__(self) -> None:
         super().__init__()
@@ -214,7 +215,7 @@ class DeleteReader(XmlReader):
 
 
 class CreateBucketReader(XmlReader):
-    """The location, empty if none is named: an empty body is as good."""
+    """Reads the location, which is empty if none is named. An empty body is also accepted."""
 
     schema: ClassVar[Schema] = {
         "CreateBucketConfiguration": {

@@ -1,5 +1,5 @@
-"""Answers with many keys in them: objects, versions, buckets. A page of a thousand keys, column by column, takes some
-0.3 ms."""
+"""Writes answers with many keys in them: objects, versions and buckets. A page of a thousand keys, column by column,
+takes some 0.3 ms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, 
 
 
 class Content(NamedTuple):
-    """An object of a listing; the tag without quotes, the time in microseconds since 1970."""
+    """An object of a listing. The tag has no quotes, and the time is in microseconds since 1970."""
 
     key: str
     modified: int
     etag: str
     size: int
-    checksums: str = ""  # which it has, as elements: ChecksumAlgorithm and ChecksumType
+    checksums: str = ""  # the elements ChecksumAlgorithm and ChecksumType of its checksums
 
 
 class ListingColumns(NamedTuple):
-    """The same of many objects, column by column: nothing is done for each of them."""
+    """The same for many objects, column by column, so that nothing is done for each of them."""
 
     root: str  # what every key begins with
     paths: pa.StringArray
@@ -42,22 +42,22 @@ class S3Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What ListObjects, in all its versions, echoes and answers. None is left out."""
+    """What ListObjects, in all its versions, repeats and answers. Elements that are None are left out."""
 
     bucket: str
     contents: Sequence[Content] | ListingColumns
-    prefixes: Sequence[str]  # common ones, each without `root`
+    prefixes: Sequence[str]  # the common prefixes, each without `root`
     truncated: bool
     max_keys: int
     prefix: str = ""
     delimiter: str | None = None
     encoding_type: str | None = None
-    owner: S3Owner | None = None  # of every object, where asked for
+    owner: S3Owner | None = None  # the owner of every object, if it was asked for
     root: str = ""  # what every common prefix begins with
 
 
 def list_objects(listing: Listing, marker: str, next_marker: str | None) -> bytes:
-    """Version 1."""
+    """Writes version 1 of the list."""
     encode = encoder(listing.encoding_type)
     head = (
         element("Name", listing.bucket),
@@ -101,7 +101,7 @@ def list_versions(listing: Listing, key_marker: str, version_marker: str, next_k
 def list_buckets(
     owner: S3Owner, buckets: Iterable[tuple[str, int]], next_token: str | None, prefix: str | None
 ) -> bytes:
-    """Names, and when they were made in microseconds since 1970."""
+    """Lists buckets by their names and their times of creation, in microseconds since 1970."""
     made = [
         f"<Bucket><Name>{escape(name)}</Name><CreationDate>{iso_millis(at)}</CreationDate></Bucket>"
         for name, at in buckets
@@ -146,7 +146,8 @@ def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Pa
 
 
 def _of_columns(contents: ListingColumns, name: str, version: str, tail: str, encode: Encode) -> memoryview:
-    """Texts that follow each other in a column lie side by side: all of them are one piece already."""
+    """Returns all objects as one piece. Texts that follow each other in a column lie side by side in memory, so they
+    are one piece already."""
     before, after = f"</Key>{version}<LastModified>", "Z</LastModified><ETag>&quot;"
     shared = _shared_moment(contents.modified)
     joined = pc.binary_join_element_wise(
@@ -157,13 +158,13 @@ def _of_columns(contents: ListingColumns, name: str, version: str, tail: str, en
         "&quot;</ETag><Size>",
         contents.sizes.cast(pa.string()),
         f"</Size>{tail}",
-        "",  # between them
+        "",  # nothing between them
     )
     return _text(joined)
 
 
 def _encode_column(column: pa.StringArray, encode: Encode) -> pa.StringArray:
-    """Most pages hold nothing to be encoded, and one look at all of it tells."""
+    """Returns the encoded column. Most pages contain nothing to encode, and one look at the whole text shows that."""
     if is_as_it_is(bytes(_text(column)), encode):
         return column
     return pa.array(map(encode, column.to_pylist()), pa.string())
@@ -177,14 +178,14 @@ def _text(column: pa.StringArray) -> memoryview:
 
 
 def _shared_moment(modified: pa.Int64Array) -> str | None:
-    """Objects that were brought in together often have one time, which takes less as a part of the text around it than
-    as a column."""
+    """Returns the time of all objects if they have the same, or None. Objects that were imported together often do, and
+    one time takes less as a part of the text around it than as a column."""
     moments = modified.to_numpy()
     return iso_millis(int(moments[0])).removesuffix("Z") if moments.min() == moments.max() else None
 
 
 def _moments(modified: pa.Int64Array) -> pa.StringArray:
-    """As `iso_millis`, without the Z."""
+    """Returns the times as `iso_millis` writes them, without the Z."""
     distinct = modified.dictionary_encode()
     millis = pa.array(distinct.dictionary.to_numpy() // 1_000, pa.timestamp("ms"))
     return pc.replace_substring(millis.cast(pa.string()), " ", "T").take(distinct.indices)
@@ -201,7 +202,8 @@ def _prefixes(listing: Listing, encode: Encode) -> list[str]:
 
 
 def access_control(owner: S3Owner) -> bytes:
-    """For a bucket or an object without its own list: the owner may do everything. What really decides is policies."""
+    """Answers for a bucket or an object without its own list: the owner may do everything. Policies decide what is
+    really allowed."""
     schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
     grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
     grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"

@@ -1,8 +1,8 @@
-"""How text stands in S3's XML, how documents are put together from it, and the short answers: errors, deletions, what a
-bucket is like.
+"""Says how text is written in S3's XML and how documents are put together from it. Also writes the short answers:
+errors, deletions, and the properties of a bucket.
 
-Characters that XML 1.0 cannot hold are written as references all the same, as S3 does: a strict parser then refuses the
-page rather than reading another key. `encoding-type=url` is there for such keys, and most clients ask for it.
+Characters that XML 1.0 cannot contain are still written as references, as S3 does. A strict parser then refuses the
+page instead of reading another key. `encoding-type=url` is meant for such keys, and most clients ask for it.
 """
 
 import re
@@ -18,7 +18,7 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.~/*-]")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 Encode = Callable[[str], str]
-Part = str | memoryview  # of a document; much of it comes as bytes, and is copied once
+Part = str | memoryview  # a part of a document; much of it comes as bytes, and is copied once
 
 
 def escape(text: str) -> str:
@@ -26,27 +26,28 @@ def escape(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """For people: every parser can read it, and it need not be the very text."""
+    """Returns text for people: every parser can read it, but it may differ from the original."""
     return escape(_NOT_IN_XML.sub("\ufffd", text))
 
 
 def url_encode(text: str) -> str:
-    """As `encoding-type=url` asks for: safe in XML as well. A space is %20, which every decoder reads."""
+    """Returns text as `encoding-type=url` asks for, which is also safe in XML. A space is %20, which every decoder can
+    read."""
     return _UNSAFE.sub(_percent, text) if _UNSAFE.search(text) else text
 
 
 def encoder(encoding_type: str | None) -> Encode:
-    """For keys, prefixes, markers and delimiters."""
+    """Returns the encoding for keys, prefixes, markers and delimiters."""
     return url_encode if encoding_type == "url" else escape
 
 
 def is_as_it_is(text: bytes, encode: Encode) -> bool:
-    """Whether encoding would change nothing, as far as one quick look can tell."""
+    """Returns whether encoding would change nothing, as far as one quick look can tell."""
     return not text.translate(None, _AS_IT_IS[encode])
 
 
 def element(name: str, value: str | int | bool | None, encode: Encode = escape) -> str:
-    """Nothing at all for None; an empty value has an empty element."""
+    """Returns an element, or an empty string for None. An empty value has an empty element."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -55,7 +56,7 @@ def element(name: str, value: str | int | bool | None, encode: Encode = escape) 
 
 
 def document(name: str, parts: Iterable[Part], namespace: bool = True) -> bytes:
-    """`parts` are elements already."""
+    """Returns a document. `parts` are elements already."""
     attribute = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"' if namespace else ""
     head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name}{attribute}>'
     inner = (part.encode() if isinstance(part, str) else part for part in parts)
@@ -97,7 +98,8 @@ class UndeletedKey(NamedTuple):
 
 
 def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> bytes:
-    """Clients that cannot read it would have to guess: what XML cannot hold is not shown."""
+    """Writes an error. What XML cannot contain is not shown, because a client that cannot read the answer would have to
+    guess."""
     parts = [element("Code", fault.code), element("Message", fault.message, readable)]
     parts += [element(name, value, readable) for name, value in fault.fields.items()]
     parts += [
@@ -109,7 +111,7 @@ def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> 
 
 
 def delete_result(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes:
-    """Nothing is `done` where the client asked to be quiet."""
+    """Answers DeleteObjects. `done` is empty if the client asked to be quiet."""
     good = [f"<Deleted>{element('Key', one.key)}{element('VersionId', one.version)}</Deleted>" for one in done]
     bad = [
         f"<Error>{element('Key', one.key)}{element('VersionId', one.version)}{element('Code', one.code)}"
@@ -120,10 +122,10 @@ def delete_result(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) ->
 
 
 def location(region: str) -> bytes:
-    """The oldest region has no name."""
+    """Answers with the region. The oldest region has no name."""
     return document("LocationConstraint", ("" if region == "us-east-1" else escape(region),))
 
 
 def versioning(status: str | None = None) -> bytes:
-    """None: it was never switched on."""
+    """Answers with the status. None means that versioning was never switched on."""
     return document("VersioningConfiguration", (element("Status", status),))

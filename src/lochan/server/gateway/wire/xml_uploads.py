@@ -1,4 +1,4 @@
-"""Answers about uploads in parts and by forms, and about copies."""
+"""Writes answers about uploads in parts and by forms, and about copies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _STORAGE = "<StorageClass>STANDARD</StorageClass>"
 
 
 class UploadedPart(NamedTuple):
-    """The tag without quotes, the time in microseconds since 1970."""
+    """A part. The tag has no quotes, and the time is in microseconds since 1970."""
 
     number: int
     modified: int
@@ -63,7 +63,7 @@ class UploadListing:
 
 
 def initiate_result(bucket: str, key: str, upload_id: str) -> bytes:
-    # The client knows the key: an answer that it can read is worth more than the very text of it.
+    # The client knows the key, so an answer that it can read is worth more than the exact text of the key.
     parts = (element("Bucket", bucket), element("Key", key, readable), element("UploadId", upload_id))
     return document("InitiateMultipartUploadResult", parts)
 
@@ -171,7 +171,7 @@ def attributes(
     size: int | None = None,
     storage: bool = False,
 ) -> bytes:
-    """Returns the attributes that were asked for. The ETag stands without quotes here."""
+    """Returns the attributes that were asked for. The ETag has no quotes here."""
     found = checksum_elements(checksums or {})
     checksum = f"<Checksum>{found}{element('ChecksumType', checksum_type)}</Checksum>" if found else ""
     return document(
