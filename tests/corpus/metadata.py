@@ -93,4 +93,4 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
     "branches as they were": _named("main"),
 }
 # Of each event the whole type is said: here only how often each occurs.
-KINDS_OF_EVENTS = {"journal": [1, 2, 4]}
+KINDS_OF_EVENTS = {"journal": [1, 1, 1, 4]}

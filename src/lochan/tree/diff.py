@@ -27,7 +27,6 @@ from lochan.tree.trees import Trees
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIDE = pa.struct([field for field in ENTRY_SCHEMA if field.name != "path"])
-_KINDS = pa.array([CHANGED, ADDED, REMOVED])
 _DEPTH_MAX = 100  # each level is a column of its own
 DIFF_SCHEMA = pa.schema(
     [
@@ -227,7 +226,8 @@ def _differences(window: _Window) -> pa.Table:
 
 
 def _kinds(found: Compared) -> pa.StringArray:
-    return _KINDS.take(pa.array((found.left < 0) + 2 * (found.right < 0)))
+    kinds = pa.array([CHANGED, ADDED, REMOVED])  # made here, because Arrow's first array imports pandas
+    return kinds.take(pa.array((found.left < 0) + 2 * (found.right < 0)))
 
 
 def _size_differences(window: _Window) -> pa.Table:

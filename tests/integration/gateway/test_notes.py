@@ -76,7 +76,8 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
     assert all(abs(row["time"] / 1e6 - time.time()) < 60 for row in found)
     (file, *_) = Path(noting.lake).glob("_lake/usage/*/*.parquet")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d/\d{6}\.\d{6}-[0-9a-f]{12}\.parquet", f"{file.parent.name}/{file.name}")
-    columns = ["time", "user", "operation", "repository", "ref", "path", "bytes", "status", "client", "source", "about"]
+    what = ["operation", "repository", "ref", "path", "bytes", "status"]
+    columns = ["time", "user", *what, "client", "source", "about", "access_key"]
     assert list(pandas.read_parquet(file).columns) == columns
 
 

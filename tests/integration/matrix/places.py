@@ -56,6 +56,10 @@ def place(name: str, at: Scope) -> Place:
             return Place(repository, "", "*", None, True)
         case "everyBranch":
             return Place(repository, "branch", "*", None, True)
+        case "everyTag":
+            return Place(repository, "tag", "*", None, True)
+        case "allOfOther":
+            return Place("other", "", "*", None, True)
         case "all":
             return Place("*", "", "*", None, True)
         case "erased":

@@ -161,7 +161,9 @@ API: Mapping[str, Ask] = {
     "Repository.delete_tag": Ask(names={"name": "made"}),
     "listTags": Ask("repository", marker='"v1"'),
     "Repository.tags": Ask("repository", marker='"v1"'),
-    "getTag": Ask("repository", marker='"v1"'),
+    "getTag": Ask("repository", names={"tag": "v1"}),
+    "Repository.show_tag": Ask("repository", names={"name": "v1"}),
+    "Repository.restore_history": Ask(body={"source": "other", "branches": {"main": "f" * 64}}),
     "Repository.compare_branches": Ask(query={"base": "main"}),
     # commits
     "Repository.merge_base": Ask("branch", query={"left": "{ref}", "right": "dev"}),

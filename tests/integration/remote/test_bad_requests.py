@@ -97,7 +97,7 @@ def client(server: LochanServer) -> Iterator[Client]:
     address, key, secret = f"http://{server.api}", server.access_key, server.secret_key
     with lochan.connect(address, access_key=key, secret_key=secret) as lake:
         for repository in list(lake.repositories()):
-            lake.repository(repository.name).delete()
+            lake.repository(repository.name).delete(force=True)
         for pool in list(lake.pools()):
             lake.pool(pool.name).delete()
 
