@@ -257,7 +257,7 @@ PLANTS: dict[str, Plant] = {
         (Collection, "check_derived", _derived_since_plans)
     ),
     "G7: a span keeps its own file alive, and not where its alias leads": _changed((marks, "resolve", _unresolved)),
-    "G9: two repositories share an address": _changed((transfer, "_written", _by_address)),
+    "G9: two repositories share an address": _changed((transfer, "_write_bodies", _by_address)),
     "G9: a lake's own files are imported": _changed((outside_files, "_refuse_lake", _any_place)),
     "G9: a deleted repository takes writes": _without("closed_repositories_stay_closed"),
     "G6: an expired repository is brought back": _changed((DeletedRepository, "check_kept", lambda self: None)),

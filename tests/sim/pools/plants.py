@@ -52,7 +52,7 @@ PLANTS: dict[str, Plant] = {
     "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
     "S6: a compaction lands without its inputs": _changed((commit_objects, "check_present", _there_or_not)),
     "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
-    "S7: a merge brings back what was there": _changed((pool_merge._Joining, "_mixed", _nothing_is_shared)),
+    "S7: a merge brings back what was there": _changed((pool_merge._Joining, "_is_mixed", _nothing_is_shared)),
     "S7: a pick brings back what was there": _changed((PoolJoins, "pick", _pick)),
     "S7: a revert brings back what came back since": _changed((PoolJoins, "revert", _revert)),
 }

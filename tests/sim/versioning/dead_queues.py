@@ -138,7 +138,7 @@ def _by_the_wall(self: BranchQueue) -> float:
 
 
 PLANTS: dict[str, Plant] = {
-    "S1: only the first in the queue ages": Plant(ShortDay(), ((BranchQueue, "_over", _first_alone),)),
+    "S1: only the first in the queue ages": Plant(ShortDay(), ((BranchQueue, "_overdue_turns", _first_alone),)),
     "S1: nobody in the queue renews": Plant(ShortDay(), ((branch_queue, "RENEW_S", 1e6),)),
     "S1: ages in the queue are judged by wall clocks": Plant(ShortDay(), ((BranchQueue, "_now", _by_the_wall),)),
 }

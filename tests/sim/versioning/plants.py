@@ -171,7 +171,7 @@ PLANTS: dict[str, Plant] = {
         (Layers, "segments", _all_as_one), (Layers, "_span_of", _span_with_seals), (Layers, "replace", _seals_above)
     ),
     "S2: the output does not stand in its inputs' place": _changed((Layers, "replace", _on_top)),
-    "S2: a tree over deletes outlives its head": _changed((over, "opened", _for_any_head)),
+    "S2: a tree over deletes outlives its head": _changed((over, "open_tree", _for_any_head)),
     "S3: lower layers are not looked at": _changed((Layers, "lower", lambda self, inputs: ())),
     "S3: the head is not looked at": _changed((compaction, "compact", _compact_over_nothing)),
     "S4: leftovers come to lie on top": _without("leftovers_lie_below_later_writes"),
