@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from lochan.config.origin import VARIABLES
+from tests.file_schedule import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 
 # A busy machine is not a bug. And the quick lanes play the same examples each time, so that what fails is what was
 # changed; the long forms look for new ones.
