@@ -90,6 +90,16 @@ def test_the_administrator_sees_what_was_denied(page: Page, denied: str) -> None
     expect(rows).to_contain_text("failed 4")
 
 
+def test_the_key_that_was_used_is_named(page: Page, server: LochanServer, denied: str) -> None:
+    page.goto("/access?tab=audit&user=admin")
+    rows = page.locator("tbody tr")
+    expect(rows.filter(has_text=server.access_key).first).to_be_visible()
+    page.goto(f"/access?tab=audit&user={denied}")
+    expect(rows).to_have_count(3)
+    keys = {row.locator("code").inner_text() for row in rows.all()}
+    assert len(keys) == 1 and server.access_key not in keys
+
+
 def test_days_are_asked_for(page: Page, denied: str) -> None:
     page.goto(f"/access?tab=audit&user={denied}")
     expect(page.get_by_label("How far back")).to_have_value("7")
