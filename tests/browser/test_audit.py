@@ -70,9 +70,9 @@ def test_the_administrator_sees_what_was_denied(page: Page, denied: str) -> None
     expect(rows).to_have_count(2)
     assert set(re.findall(r"[?&](user|outcome)=(\w+)", page.url)) == {("user", "grace"), ("outcome", "denied")}
     created = rows.filter(has_text="Access.create_user")
-    for text in (denied, HOSTILE, "rest", "127.0.0.1", "denied 403"):  # a name is shown as a text
+    for text in (denied, HOSTILE, "rest", "127.0.0.1", "denied 401"):  # a name is shown as a text
         expect(created).to_contain_text(text)
-    expect(rows.filter(has_text=f"shop@main/{HOSTILE}")).to_contain_text("denied 403")
+    expect(rows.filter(has_text=f"shop@main/{HOSTILE}")).to_contain_text("denied 401")
     at = created.locator("time").get_attribute("datetime")
     assert at is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", at)
 
