@@ -70,9 +70,9 @@ def test_the_administrator_sees_what_was_denied(page: Page, denied: str) -> None
     expect(rows).to_have_count(2)
     assert set(re.findall(r"[?&](user|outcome)=(\w+)", page.url)) == {("user", "grace"), ("outcome", "denied")}
     created = rows.filter(has_text="Access.create_user")
-    for text in (denied, HOSTILE, "rest", "127.0.0.1", "denied 403"):  # a name is shown as a text
+    for text in (denied, HOSTILE, "rest", "127.0.0.1", "denied 401"):  # a name is shown as a text
         expect(created).to_contain_text(text)
-    expect(rows.filter(has_text=f"shop@main/{HOSTILE}")).to_contain_text("denied 403")
+    expect(rows.filter(has_text=f"shop@main/{HOSTILE}")).to_contain_text("denied 401")
     at = created.locator("time").get_attribute("datetime")
     assert at is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", at)
 
@@ -88,6 +88,16 @@ def test_the_administrator_sees_what_was_denied(page: Page, denied: str) -> None
     page.get_by_label("Outcome").select_option("failed")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("failed 4")
+
+
+def test_the_key_that_was_used_is_named(page: Page, server: LochanServer, denied: str) -> None:
+    page.goto("/access?tab=audit&user=admin")
+    rows = page.locator("tbody tr")
+    expect(rows.filter(has_text=server.access_key).first).to_be_visible()
+    page.goto(f"/access?tab=audit&user={denied}")
+    expect(rows).to_have_count(3)
+    keys = {row.locator("code").inner_text() for row in rows.all()}
+    assert len(keys) == 1 and server.access_key not in keys
 
 
 def test_days_are_asked_for(page: Page, denied: str) -> None:

@@ -13,6 +13,7 @@ WIDTH, HEIGHT = 390, 844
 VIEWS = [
     "/",
     "/repositories/shop",
+    "/repositories/shop?blame=1",
     "/repositories/shop/object?path=raw/fruit.csv",
     "/repositories/shop/commits?all=1",
     "/repositories/shop/commits/dev",
@@ -85,3 +86,28 @@ def test_all_of_the_main_views_can_be_tapped(phone: Page) -> None:
     for name in ("Data", "Query", "Events", "Operations", "Access", "Help"):
         box = phone.get_by_role("navigation", name="Main").get_by_role("link", name=name).bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= WIDTH
+
+
+@pytest.mark.parametrize("view", ["/repositories/shop/settings?tab=hooks", "/pools/logs"])
+def test_all_parts_of_a_repository_can_be_tapped(phone: Page, view: str) -> None:
+    phone.goto(view)
+    tabs = phone.get_by_role("navigation", name="Repository").get_by_role("link")
+    expect(tabs.filter(has_text="Settings")).to_be_visible()
+    boxes = [each.bounding_box() for each in tabs.all()]
+    assert len(boxes) >= 6
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= WIDTH for box in boxes), boxes
+
+
+def test_who_changed_what_can_be_read(phone: Page) -> None:
+    """A name, and below each other the commit and its time; size and date of the file give way."""
+    phone.goto("/repositories/shop?prefix=raw/&blame=1")
+    row = phone.get_by_role("row").filter(has=phone.get_by_role("link", name="fruit.csv"))
+    commit = row.get_by_text("first data")
+    expect(commit).to_be_visible()
+    when = row.locator("time").last
+    for part in (row.get_by_role("link", name="fruit.csv"), commit, when):
+        box = part.bounding_box()
+        assert box and box["x"] + box["width"] <= WIDTH, box
+    above, below = commit.bounding_box(), when.bounding_box()
+    assert above and below and above["y"] + above["height"] <= below["y"] + 1
+    assert complaints(phone) == []

@@ -15,6 +15,7 @@ from tests.servers.lochan import LochanServer, lochan_server
 BRANCHES = 1_020  # more than any list of the page asks for at once
 REPOSITORIES = 210  # more than the first view shows
 LAST = "zz-last-of-all"
+STATEMENTS = b'{"statements": [{"effect": "allow", "actions": ["fs:Read*"], "resources": ["*"]}]}'
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,12 @@ def _fill(server: LochanServer) -> None:
             list(several.map(many.create_branch, [*(f"branch-{number:04}" for number in range(BRANCHES)), LAST]))
             list(several.map(lake.create_repository, (f"part-{number:03}" for number in range(REPOSITORIES))))
         lake.create_pool("a-pool-of-rows", key="n")
+        lake.repository("a-pool-of-rows").create_branch(LAST)
         lake.create_repository(LAST)
         for name in ("ann", "joanna", "teo"):
             lake.access.create_user(name)
+        for name in ("ShopReader", "ShopWriter"):
+            lake.access.put_policy(name, STATEMENTS)
 
 
 @pytest.fixture
@@ -109,6 +113,7 @@ def test_branches_beyond_the_first_page(page: Page) -> None:
         ("/repositories/many/branches", "From"),
         ("/repositories/many/commits/main", "Branch"),
         ("/repositories/many/settings?tab=import", "Branch"),
+        ("/pools/a-pool-of-rows", "Branch"),
     ],
 )
 def test_every_field_for_a_branch_offers_all(page: Page, view: str, field: str) -> None:
@@ -122,3 +127,45 @@ def test_users_are_searched(page: Page) -> None:
     page.get_by_label("Search users").fill("ANN")
     expect(page.get_by_role("cell", name="joanna", exact=True)).to_be_visible()
     expect(page.get_by_role("cell", name="teo", exact=True)).to_have_count(0)
+
+
+def test_policies_are_searched(page: Page) -> None:
+    page.goto("/access?tab=policies")
+    summaries = page.locator("summary")
+    expect(summaries.filter(has_text="Admin").first).to_be_visible()
+    page.get_by_label("Search policies").fill("SHOPR")
+    expect(summaries).to_have_text([re.compile("ShopReader"), re.compile("Create or replace a policy")])
+    page.get_by_label("Search policies").fill("nothing-like-it")
+    expect(page.get_by_text("No policy has “nothing-like-it” in the name.")).to_be_visible()
+    page.goto("/access")
+    with page.expect_request(re.compile(r"/access/policies\?contains=writer")):
+        page.get_by_label("Give a policy to teo").fill("writer")
+    expect(page.locator("datalist option[value=ShopWriter]")).to_have_count(1)
+    page.get_by_label("Give a policy to teo").fill("ShopWriter")
+    page.get_by_label("Give a policy to teo").press("Enter")
+    expect(page.get_by_role("button", name="Take ShopWriter from teo")).to_be_visible()
+
+
+def test_events_are_of_any_repository(page: Page) -> None:
+    page.goto("/events")
+    field = page.get_by_label("Only of a repository or pool")
+    with page.expect_request(re.compile(r"/repos\?contains=last-of")):
+        field.fill("last-of")
+    expect(page.locator(f"datalist option[value={LAST}]")).to_have_count(1)
+    field.fill("a-pool-of-rows")
+    field.press("Enter")
+    expect(page.get_by_role("link", name="a-pool-of-rows").first).to_have_attribute("href", "/pools/a-pool-of-rows")
+
+
+def test_a_query_is_completed_by_any_name(page: Page) -> None:
+    """Only names that fit are asked for, however many there are."""
+    asked: list[str] = []
+    page.on(
+        "request", lambda request: asked.append(request.url) if re.search(r"/(repos|pool)(\?|$)", request.url) else None
+    )
+    page.goto("/query")
+    expect(page.get_by_role("button", name=re.compile("The first rows of a-pool-of-rows"))).to_be_visible()
+    page.get_by_label("Query", exact=True).press_sequentially("from last-of")
+    page.get_by_role("option", name=LAST).click()
+    expect(page.get_by_label("Query", exact=True)).to_have_text(f"from {LAST}")
+    assert any(url.endswith("/repos?contains=last-of") for url in asked), asked

@@ -359,11 +359,14 @@ class Access:
 
         await unlink_identity(self._open, user, source, subject, actor=self._session.actor, key=key)
 
-    async def policies(self) -> AsyncIterator[PolicyInfo]:
-        """Yields the policies: first those that every lake has, then the lake's own."""
+    async def policies(self, prefix: str = "", contains: str = "") -> AsyncIterator[PolicyInfo]:
+        """Yields the policies, first those that every lake has, then the lake's own: those that begin with `prefix` and
+        contain the text `contains`, in any case."""
+        wanted = NameFilter(prefix, contains=contains)
         state = await self._open.state()
         for each in state.policies():
-            yield PolicyInfo.of(state, each)
+            if wanted.fits(each.name):
+                yield PolicyInfo.of(state, each)
 
     async def policy(self, name: str) -> PolicyInfo:
         """Returns a policy. Raises NotFound."""

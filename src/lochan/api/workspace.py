@@ -39,10 +39,15 @@ class Workspace(WritableRef):
         async with self._session.opened(self.repository_name) as repository:
             return info_of(repository, await find(repository, self.id))
 
-    async def changes(self, prefix: str = "") -> AsyncIterator[WorkspaceChange]:
-        """Yields what it changes, compared with the commit that it was opened on, in path order, and whether it was
-        added."""
-        for row in (await self.changes_table(prefix)).to_pylist():
+    async def changes(self, prefix: str = "", after: str = "") -> AsyncIterator[WorkspaceChange]:
+        """Yields what it changes behind the path `after`, compared with the commit that it was opened on, in path
+        order, and whether it was added."""
+        import pyarrow.compute as pc
+
+        table = await self.changes_table(prefix)
+        if after:
+            table = table.filter(pc.greater(table["path"], after))
+        for row in table.to_pylist():
             yield WorkspaceChange(**row)
 
     async def changes_table(self, prefix: str = "") -> Table:

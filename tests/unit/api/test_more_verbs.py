@@ -240,6 +240,8 @@ def test_a_workspace_says_what_it_changes(shop: lochan.Repository) -> None:
         ("a", "removed", False),
         ("b", "added", False),
     ]
+    assert [each.path for each in work.changes(after="a")] == ["b"]
+    assert [each.path for each in work.changes(after="b")] == []
     assert work.add("b") == work.show().added == ("b",)
     assert work.revert("a") == 1
     assert work.commit("added only", added=True).message == "added only"

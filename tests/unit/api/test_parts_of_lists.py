@@ -51,6 +51,12 @@ def test_every_list_of_names_can_be_searched(tmp_path: Path) -> None:
             lake.access.create_group(f"{name}s")
         assert [each.name for each in lake.access.users(contains="ANN")] == ["ann", "joanna"]
         assert [each.name for each in lake.access.groups(contains="ann", after="anns")] == ["joannas"]
+        statement = b'{"statements": [{"effect": "allow", "actions": ["fs:Read*"], "resources": ["*"]}]}'
+        for name in ("ShopReader", "ShopWriter"):
+            lake.access.put_policy(name, statement)
+        assert [each.name for each in lake.access.policies(contains="READ")] == ["ShopReader"]
+        assert [each.name for each in lake.access.policies("Shop")] == ["ShopReader", "ShopWriter"]
+        assert [each.name for each in lake.access.policies("Ad")] == ["Admin"]
 
 
 def test_differences_go_on_behind_a_path(tmp_path: Path) -> None:

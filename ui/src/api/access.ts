@@ -11,7 +11,8 @@ export const deleteUser = (name: string) => send("DELETE", route`/access/users/$
 export const listKeys = (user: string) => some(lines<KeyInfo>(route`/access/users/${user}/keys`), MANY);
 export const createKey = (user: string) => json<NewKey>("POST", route`/access/users/${user}/keys`, { json: {} });
 export const revokeKey = (id: string) => send("DELETE", route`/access/keys/${id}`);
-export const listPolicies = () => some(lines<PolicyInfo>("/access/policies"), MANY);
+export const listPolicies = (limit = MANY, search: Pick<NameSearch, "contains"> = {}) =>
+  some(lines<PolicyInfo>("/access/policies", { query: { ...search } }), limit);
 export const attachPolicy = (user: string, policy: string) =>
   send("PUT", route`/access/users/${user}/policies/${policy}`);
 export const detachPolicy = (user: string, policy: string) =>

@@ -15,6 +15,7 @@ export interface AuditEntry {
   outcome: string;
   bytes: number;
   status: number;
+  access_key: string; // the id of the key that it came by; empty: by none
 }
 
 export interface AuditPage {

@@ -8,6 +8,7 @@ export interface LogFilter {
   grep?: string;
   since?: string;
   until?: string;
+  after?: string; // only behind this commit, which is one of the log
 }
 
 export const log = (repository: string, ref: string, limit: number, filter: LogFilter = {}) =>

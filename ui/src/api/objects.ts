@@ -38,8 +38,9 @@ export const putText = (repository: string, ref: string, path: string, text: str
 export const deletePaths = (repository: string, ref: string, paths: string[]) =>
   send("POST", route`/repos/${repository}/refs/${ref}/objects/delete`, { json: { paths } });
 
-export const status = (repository: string, ref: string, prefix: string, limit: number) =>
-  some(lines<StagedChange>(route`/repos/${repository}/refs/${ref}/status`, { query: { prefix } }), limit);
+/** What is staged behind the path `after`. */
+export const status = (repository: string, ref: string, after: string, limit: number) =>
+  some(lines<StagedChange>(route`/repos/${repository}/refs/${ref}/status`, { query: { after } }), limit);
 export const statusCount = (repository: string, ref: string) =>
   json<ChangeCount>("GET", route`/repos/${repository}/refs/${ref}/status/count`);
 export const commit = (repository: string, branch: string, message: string, paths: string[]) =>

@@ -5,6 +5,7 @@ const MANY = 1_000;
 
 /** Which names of a list are wanted; the server looks through all of them. */
 export interface NameSearch {
+  prefix?: string;
   contains?: string; // anywhere in the name, in any case
   after?: string; // the list goes on behind this name
 }
@@ -19,6 +20,12 @@ export function listRepositories(limit = MANY, search: NameSearch = {}, kind: Re
 
 async function* ofFiles(found: AsyncGenerator<RepositoryInfo>): AsyncGenerator<RepositoryInfo> {
   for await (const each of found) if (each.kind === "files") yield each;
+}
+
+/** The one of this name, or null if there is none: for names that may be gone, or are half typed. */
+export async function findRepository(name: string, kind: RepositoryKind | "" = ""): Promise<RepositoryInfo | null> {
+  const [first] = (await listRepositories(1, { prefix: name }, kind)).items; // a name comes before those that are longer
+  return first?.name === name ? first : null;
 }
 
 const asked = new Map<string, Promise<RepositoryInfo>>();

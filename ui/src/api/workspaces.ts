@@ -25,8 +25,8 @@ export const listWorkspaces = (repository: string) =>
 export const openWorkspace = async (repository: string, branch: string) =>
   (await json<{ name: string }>("POST", route`/repos/${repository}/branches/${branch}/workspaces`, { json: { note: "web page" } }))
     .name;
-export const workspaceChanges = (repository: string, name: string, limit: number) =>
-  some(lines<WorkspaceChange>(route`/repos/${repository}/workspaces/${name}/changes`), limit);
+export const workspaceChanges = (repository: string, name: string, after: string, limit: number) =>
+  some(lines<WorkspaceChange>(route`/repos/${repository}/workspaces/${name}/changes`, { query: { after } }), limit);
 export const commitWorkspace = (repository: string, name: string, message: string, paths: string[]) =>
   json<Commit>("POST", route`/repos/${repository}/workspaces/${name}/commits`, {
     json: paths.length ? { message, paths } : { message, added: false },

@@ -1,6 +1,6 @@
 /** Names that a field offers while somebody types: the server looks through all that there are. */
 
-import { listUsers } from "../api/access";
+import { listPolicies, listUsers } from "../api/access";
 import { listBranches, listRepositories, listTags } from "../api/repositories";
 
 /** At most a few names that contain the text; none if they may not be read, since names can be typed as well. */
@@ -28,3 +28,4 @@ export const offerRefs =
 
 export const offerRepositories: NameOffer = (contains) => names(listRepositories(OFFERED, { contains }));
 export const offerUsers: NameOffer = (contains) => names(listUsers(OFFERED, { contains }));
+export const offerPolicies: NameOffer = (contains) => names(listPolicies(OFFERED, { contains }));
