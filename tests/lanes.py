@@ -39,7 +39,7 @@ OPTIONS = {
     "thorough": ["-n", "2", "-m", "thorough"],
     "integration": ["-n", "3", *_BY_FILE],  # one more than processors: they often wait for servers to start and stop
     "sim": ["-n", "2"],
-    "browser": ["-n", "1", *_BY_FILE],
+    "browser": ["-n", "2", *_BY_FILE],
     "spark": ["-n", "2", *_BY_FILE],
 }
 # Servers share two processors with whatever else runs, and may be slow to start. More failures than these at once are

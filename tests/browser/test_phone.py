@@ -1,6 +1,8 @@
 """On a phone nothing needs to be scrolled sideways, but rows of data themselves."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -68,6 +70,18 @@ def test_nothing_is_wider_than_a_phone(phone: Page, view: str) -> None:
     expect(phone.locator("h1").first).to_be_visible()
     expect(phone.locator("[aria-busy=true]")).to_have_count(0)
     assert phone.evaluate(_WIDE) == []
+
+
+def test_objects_have_room_for_how_long_ago_they_were_changed(phone: Page, server: LochanServer) -> None:
+    where = {"Bucket": "shop", "Key": "main/the long name of an object of a phone.csv"}
+    with closing(server.boto3()) as s3:
+        s3.put_object(**where, Body=b"1")
+        phone.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=38))
+        phone.goto("/repositories/shop")
+        expect(phone.get_by_role("row").filter(has_text="the long name").locator("time")).to_have_text("38 minutes ago")
+        wide = phone.evaluate(_WIDE)
+        s3.delete_object(**where)
+    assert wide == []
 
 
 def test_a_row_is_a_card_that_names_its_columns(phone: Page) -> None:
