@@ -40,7 +40,8 @@ _CHANGES = 10_000
 _FILES = 10_000
 _ROUNDS = 3
 _WARM_ROUNDS = 11
-_PRINTING = {"diff": ["diff", "demo@base0", "demo@theirs"], "status": ["status", "demo@staged"]}
+# Not base0 beside theirs: by then base0 is where theirs was merged into.
+_PRINTING = {"diff": ["diff", "demo@theirs~1", "demo@theirs"], "status": ["status", "demo@staged"]}
 _COUNTED = {"diff": _PRINTING["diff"], "status": ["diff", "demo@staged"]}
 Words = Callable[[int], list[str]]  # of the command, by its turn
 _IMPORTS = "import pyarrow.parquet as pq, sys, glob"
