@@ -44,6 +44,7 @@ class SpareFiles:
             return b""
         spare = self._folder + b"/spare-%d-%d" % (os.getpid(), next(_numbers))
         os.rename(name, spare)
+        os.utime(spare)  # old temporary files are swept, and this one may be written to when the sweep comes
         return spare
 
     def add(self, spares: Iterable[bytes]) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: PTH115
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,15 @@ def test_spares_that_somebody_removed_are_not_missed(reusing: Reusing) -> None:
     reusing.clock.now += 2
     reusing.put("data/a", b"a")
     assert reusing.spares() == []
+
+
+def test_a_sweep_of_old_temporary_files_takes_none_that_was_just_given(reusing: Reusing) -> None:
+    inode = reusing.put("journal/1", b"old")
+    os.utime(reusing.root / "journal/1", (0, 0))
+    reusing.delete("journal/1")
+    reusing.clock.now = time.time() + 2.0
+    assert reusing.store.sweep_temp(60.0, reusing.clock) == 0
+    assert reusing.put("journal/2", b"new") == inode
 
 
 def test_what_is_left_is_removed_in_the_end(reusing: Reusing) -> None:
