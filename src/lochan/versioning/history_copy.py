@@ -46,8 +46,8 @@ async def copy_history(
     *,
     actor: Actor,
 ) -> None:
-    """`branches` and `tags` are names with ids of commits of the source. Raises Refused if the target is not bare,
-    NotFound for an unknown commit, Gone for one that has expired, Stale if garbage was collected meanwhile."""
+    """Copies these branches and tags, which map names to ids of commits of the source. Raises Refused if the target is
+    not bare, NotFound for an unknown commit, Gone for an expired one, Stale if garbage was collected meanwhile."""
     for name in (*branches, *tags):
         check_ref_name(name)
     refs, mint = await target.refs()
@@ -93,20 +93,20 @@ class _Copy:
         async with aclosing(trees_diff.diff(self._source.trees, before, now)) as tables:
             async for table in tables:
                 for at in range(0, len(table), _AT_ONCE):
-                    yield await self._rewritten(table.slice(at, _AT_ONCE), others)
+                    yield await self._copy_entries(table.slice(at, _AT_ONCE), others)
 
-    async def _rewritten(self, differences: pa.Table, others: Sequence[Tree]) -> pa.Table:
+    async def _copy_entries(self, differences: pa.Table, others: Sequence[Tree]) -> pa.Table:
         found = trees_diff.differences_of(differences)
         here, missing = list[Entry](), list[Entry]()
         for entry in (each.right for each in found if each.right is not None):
-            known = await self._known(entry, others)
+            known = await self._find_copied(entry, others)
             (missing if known is None else here).append(known or entry)
         pairs = [(entry, entry.path) for entry in missing]
         copied = await copy_bodies(self._source, self._target, self._mint, pairs) if pairs else []
         entries = sorted((*here, *copied), key=lambda entry: entry.path.encode())
         return together(table_of(entries), pa.array([each.path for each in found if each.right is None], pa.string()))
 
-    async def _known(self, entry: Entry, others: Sequence[Tree]) -> Entry | None:
+    async def _find_copied(self, entry: Entry, others: Sequence[Tree]) -> Entry | None:
         """Returns the same object of another parent of a merge, whose bytes are copied already."""
         for tree in others:
             found = await tree.get(entry.path)

@@ -21,13 +21,13 @@ class LogPosition(NamedTuple):
 
 
 class LogPositions:
-    """Those of one repository. A key says which log it is: the ref and the request."""
+    """The positions in the logs of one repository. A key identifies a log: it is the ref and the request."""
 
     def __init__(self) -> None:
         self._kept: BoundedCache[tuple[object, str], LogPosition] = BoundedCache(_OPEN_COMMITS_MAX)
 
     def keep(self, key: object, last: str, position: LogPosition) -> None:
-        """`last` is the commit that was shown last."""
+        """Keeps a position. `last` is the commit that was shown last."""
         self._kept.put((key, last), position, max(1, len(position.open)))
 
     def find(self, key: object, last: str, start: str, look_up: LookUp) -> LogPosition | None:
